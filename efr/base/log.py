@@ -1,0 +1,74 @@
+"""Log set-up: one line per record to stderr (or JSON lines to a file), filtered by level and room.
+
+A filter reads `info` or `info,efr.agent=debug`. No prompt, command line or key is logged at any
+level; that is a rule for the callers, checked by tests that search the logs.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+
+import orjson
+
+LEVELS = {
+    "error": logging.ERROR,
+    "warn": logging.WARNING,
+    "info": logging.INFO,
+    "debug": logging.DEBUG,
+}
+
+
+class BadLogFilter(Exception):
+    """The filter names a level that does not exist."""
+
+
+def parse_filter(text: str) -> dict[str, int]:
+    """Logger name to level; the empty name is the level of everything else."""
+    levels: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, level = part.strip().rpartition("=")
+        if level not in LEVELS:
+            raise BadLogFilter(
+                f"{part.strip()!r} is no log level; choose error, warn, info or debug"
+            )
+        levels[name.strip()] = LEVELS[level]
+    return levels
+
+
+def set_up(level_filter: str, *, journal: bool = False, json_file: Path | None = None) -> None:
+    """Sends the log to stderr (without times when the journal adds its own) and to `json_file`."""
+    levels = parse_filter(level_filter)
+    root = logging.getLogger()
+    for handler in list(root.handlers):
+        root.removeHandler(handler)
+        handler.close()
+    stream = logging.StreamHandler(sys.stderr)
+    stamp = "" if journal else "%(asctime)s "
+    stream.setFormatter(logging.Formatter(f"{stamp}%(levelname)s %(name)s: %(message)s"))
+    root.addHandler(stream)
+    if json_file is not None:
+        json_handler = logging.FileHandler(json_file, encoding="utf-8")
+        json_handler.setFormatter(_JsonLines())
+        root.addHandler(json_handler)
+    root.setLevel(levels.get("", logging.INFO))
+    for name, level in levels.items():
+        if name:
+            logging.getLogger(name).setLevel(level)
+
+
+class _JsonLines(logging.Formatter):
+    """One JSON object per record."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields: dict[str, object] = {
+            "at": self.formatTime(record),
+            "level": record.levelname.lower(),
+            "room": record.name,
+            "thread": record.threadName,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            fields["traceback"] = self.formatException(record.exc_info)
+        return orjson.dumps(fields).decode()
