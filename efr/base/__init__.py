@@ -1,1 +1,1 @@
-"""What every room stands on: roots, clock, ids, files, cancellation, logging. Knows nothing of efr's domain."""
+"""What every room stands on: roots, clock, ids, files, cancellation, logging."""

@@ -6,11 +6,10 @@ level; that is a rule for the callers, checked by tests that search the logs.
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from pathlib import Path
-
-import orjson
 
 LEVELS = {
     "error": logging.ERROR,
@@ -71,4 +70,4 @@ class _JsonLines(logging.Formatter):
         }
         if record.exc_info:
             fields["traceback"] = self.formatException(record.exc_info)
-        return orjson.dumps(fields).decode()
+        return json.dumps(fields, ensure_ascii=False)

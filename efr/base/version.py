@@ -1,4 +1,4 @@
-"""The build's version, in one place. It equals the version of pyproject.toml (a test compares them)."""
+"""The build's version, in one place; a test compares it with pyproject.toml."""
 
 from __future__ import annotations
 

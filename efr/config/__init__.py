@@ -1,0 +1,1 @@
+"""The settings file: its declared schema, defaults and loading. Starts no threads."""
