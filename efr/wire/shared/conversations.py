@@ -1,0 +1,41 @@
+"""Conversations in lists (protocol: conversation_summary and rows)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from efr.wire.scalars import U32, ConversationId, Path, Seq, Time, Wire
+from efr.wire.shared.scopes import RouteScope, Scope
+
+
+class ConversationStatus(StrEnum):
+    """What a conversation does now."""
+
+    IDLE = "idle"
+    RUNNING = "running"
+    AWAITING_APPROVAL = "awaiting_approval"
+
+
+class ConversationSummary(Wire, frozen=True, kw_only=True):
+    """A conversation as a list shows it."""
+
+    id: ConversationId
+    title: str | None = None
+    status: ConversationStatus
+    created_at: Time
+    updated_at: Time  # of its last event
+    last_seq: Seq
+    cwd: Path | None = None  # at the last prompt
+    scope: Scope | None = None  # of the last turn
+    tty: str | None = None
+
+
+class RecentRow(Wire, frozen=True, kw_only=True):
+    """A row of the recent list, the watch and a search; its title shows no secret."""
+
+    summary: ConversationSummary
+    route: RouteScope | None = None
+    project: str | None = None  # its name, while registered
+    turns: U32  # of prompts only
+    open_in: str | None = None  # another open terminal that holds it
+    here: bool = False  # the asking terminal holds it

@@ -1,0 +1,179 @@
+"""Changed files and their undo (protocol: changed files, undo)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TypeAlias
+
+from msgspec import field
+
+from efr.wire.scalars import U32, Path, Tagged, Time, TurnId, Wire
+
+
+class ChangeKind(StrEnum):
+    """What happened to a file."""
+
+    ADDED = "added"
+    MODIFIED = "modified"
+    DELETED = "deleted"
+    RENAMED = "renamed"
+
+
+class FileChange(Wire, frozen=True, kw_only=True, rename={"from_": "from"}):
+    """One changed file."""
+
+    path: str  # relative to the turn's project, below $SCRATCH/, below ~/, else absolute
+    kind: ChangeKind
+    from_: str | None = None  # where a renamed file was
+    added: U32  # lines; 0 for a binary file
+    removed: U32
+    binary: bool = False
+
+
+class FileChanges(Wire, frozen=True):
+    """What a call or a turn changed."""
+
+    files: tuple[FileChange, ...]  # at most 50, sorted by path
+    more: U32 = field(default_factory=int)  # files left out
+    added: U32 = field(default_factory=int)  # lines in all files
+    removed: U32 = field(default_factory=int)
+
+
+class UndoRoot(Wire, frozen=True):
+    """A folder that an undo would touch."""
+
+    shown: str
+    files: U32 = 0
+    refs: U32 = 0
+
+
+class UndoSummary(Wire, frozen=True):
+    """What an ended turn can be undone to."""
+
+    undoable: bool = False
+    roots: tuple[UndoRoot, ...] = ()
+    home_files: U32 = 0
+    not_covered: tuple[str, ...] = ()
+    not_covered_more: U32 = 0
+
+
+class UndoAction(StrEnum):
+    """What an undo does with one path. Open."""
+
+    RESTORE = "restore"
+    TRASH = "trash"
+    DELETE = "delete"
+    SKIP = "skip"
+    NOT_COVERED = "not_covered"
+    COMMAND = "command"
+    UNKNOWN = "unknown"
+
+
+class UndoReason(StrEnum):
+    """Why an undo leaves a path alone. Open."""
+
+    CHANGED = "changed"
+    MISSING = "missing"
+    EXISTS = "exists"
+    IGNORED = "ignored"
+    TOO_LARGE = "too_large"
+    NOT_A_FILE = "not_a_file"
+    OUTSIDE = "outside"
+    NO_BACKUP = "no_backup"
+    PERMISSION = "permission"
+    IO = "io"
+    REF_MOVED = "ref_moved"
+    UNKNOWN = "unknown"
+
+
+class UndoEntry(Wire, frozen=True):
+    """One line of an undo; for the action `command` the path is the command line."""
+
+    action: UndoAction
+    path: str
+    reason: UndoReason | None = None
+
+
+class UndoRef(Wire, frozen=True, rename={"from_": "from"}):
+    """One git ref of an undo; `from_` and `to` are commit hashes."""
+
+    root: Path
+    name: str
+    from_: str | None = None
+    to: str | None = None
+    applied: bool = False
+    reason: UndoReason | None = None
+
+
+class UndoTurn(Wire, frozen=True):
+    """A turn in the list of those that can be undone."""
+
+    turn_id: TurnId
+    title: str | None = None
+    auto: bool = False
+    undone: bool = False
+    stopped: bool = False
+    ended: Time | None = None
+    full: bool = False  # then `auto` is true too
+
+
+class SnapshotPhase(StrEnum):
+    """Which side of a turn a snapshot shows. Open."""
+
+    PRE = "pre"
+    POST = "post"
+    UNKNOWN = "unknown"
+
+
+class UndoRefusalOff(Tagged, frozen=True, tag="off"):
+    """Undo is off."""
+
+
+class UndoRefusalNoTurn(Tagged, frozen=True, tag="no_turn"):
+    """There is nothing to undo."""
+
+
+class UndoRefusalTurnRunning(Tagged, frozen=True, tag="turn_running"):
+    """A turn runs."""
+
+    turn_id: TurnId
+
+
+class UndoRefusalUndoRunning(Tagged, frozen=True, tag="undo_running"):
+    """Another undo runs."""
+
+
+class UndoRefusalNotCovered(Tagged, frozen=True, tag="not_covered"):
+    """The turn took no snapshot."""
+
+
+class UndoRefusalAlreadyUndone(Tagged, frozen=True, tag="already_undone"):
+    """It needs `redo`."""
+
+
+class UndoRefusalNotUndone(Tagged, frozen=True, tag="not_undone"):
+    """A redo of a turn that was not undone."""
+
+
+class UndoRefusalConflicts(Tagged, frozen=True, tag="conflicts"):
+    """Every file of the turn changed since; it needs `force`."""
+
+    paths: tuple[str, ...]
+    more: U32 = 0
+
+
+class UndoRefusalUnknown(Tagged, frozen=True, tag="unknown"):
+    """A kind of a newer version."""
+
+
+UndoRefusal: TypeAlias = (
+    UndoRefusalOff
+    | UndoRefusalNoTurn
+    | UndoRefusalTurnRunning
+    | UndoRefusalUndoRunning
+    | UndoRefusalNotCovered
+    | UndoRefusalAlreadyUndone
+    | UndoRefusalNotUndone
+    | UndoRefusalConflicts
+    | UndoRefusalUnknown
+)

@@ -1,0 +1,62 @@
+"""A terminal screen (protocol: screen)."""
+
+from __future__ import annotations
+
+from efr.wire.scalars import U8, U16, Wire
+
+
+class Size(Wire, frozen=True):
+    """Size of a terminal."""
+
+    cols: U16
+    rows: U16
+
+
+class CursorPos(Wire, frozen=True):
+    """Where the cursor is, from 0."""
+
+    row: U16
+    col: U16
+    hidden: bool = False
+
+
+class Color(Wire, frozen=True):
+    """A colour: exactly one of the two is set."""
+
+    indexed: U8 | None = None
+    rgb: tuple[U8, U8, U8] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.indexed is None) == (self.rgb is None):
+            raise ValueError("a colour is either indexed or rgb")
+
+
+class Cell(Wire, frozen=True):
+    """One cell; its text is empty when it is blank or the second half of a wide one."""
+
+    text: str
+    fg: Color | None = None
+    bg: Color | None = None
+    bold: bool = False
+    italic: bool = False
+    underline: bool = False
+    inverse: bool = False
+    wide: bool = False
+
+
+class RowCells(Wire, frozen=True):
+    """One row; blank cells at its end may be left out."""
+
+    cells: tuple[Cell, ...]
+    wrapped: bool = False
+
+
+class ScreenSnapshot(Wire, frozen=True):
+    """A whole screen."""
+
+    size: Size
+    cursor: CursorPos
+    rows: tuple[RowCells, ...]
+    scrollback: tuple[RowCells, ...] = ()  # oldest first
+    title: str | None = None
+    alternate_screen: bool = False

@@ -1,0 +1,75 @@
+"""Results of a search (protocol: search). Ranges count Unicode code points."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from efr.wire.scalars import U32, U64, Cursor, Seq, Time, TurnId, Wire
+from efr.wire.shared.conversations import RecentRow
+
+
+class SearchKind(StrEnum):
+    """What a hit stands in. Open."""
+
+    TITLE = "title"
+    PROMPT = "prompt"
+    ANSWER = "answer"
+    COMMAND = "command"
+    UNKNOWN = "unknown"
+
+
+class SearchPartial(StrEnum):
+    """Why a search stopped early. Open."""
+
+    ROW_CAP = "row_cap"
+    TIME_CAP = "time_cap"
+    UNKNOWN = "unknown"
+
+
+class Range(Wire, frozen=True):
+    """Half open, in code points."""
+
+    start: U32
+    end: U32
+
+
+class SearchLine(Wire, frozen=True):
+    """A line of a hit with what matched."""
+
+    text: str
+    ranges: tuple[Range, ...] = ()
+
+
+class SearchHit(Wire, frozen=True, kw_only=True):
+    """One hit in a conversation."""
+
+    kind: SearchKind
+    seq: Seq
+    turn_id: TurnId | None = None
+    at: Time
+    history_cursor: Cursor
+    lines: tuple[SearchLine, ...]
+
+
+class SearchIndex(Wire, frozen=True):
+    """How far the index is built."""
+
+    percent: U32
+
+
+class SearchStats(Wire, frozen=True):
+    """What a search cost."""
+
+    rows_scanned: U64
+    conversations_scored: U64
+    titles_scored: U64
+    elapsed_us: U64
+
+
+class SearchRow(Wire, frozen=True):
+    """A conversation that a search found."""
+
+    conversation: RecentRow
+    short_id: str  # the shortest start of the id that names it alone, at least 8 characters
+    title_ranges: tuple[Range, ...] = ()
+    hit: SearchHit | None = None

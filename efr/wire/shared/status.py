@@ -1,0 +1,140 @@
+"""Models, providers, folders, config and projects (protocol: models, daemon status)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from efr.wire.scalars import U32, U64, Path, ProjectId, Time, Wire
+from efr.wire.shared.settings import FullRefusal
+
+
+class ModelSource(StrEnum):
+    """Where a model's facts come from."""
+
+    BUILTIN = "builtin"  # the provider's catalog
+    CONFIG = "config"
+
+
+class ModelInfo(Wire, frozen=True, kw_only=True):
+    """A model that a prompt may name."""
+
+    id: str
+    efforts: tuple[str, ...] = ()  # empty: not known
+    default_effort: str | None = None
+    default: bool = False  # for a prompt that names none; at most one
+    source: ModelSource
+    context_window: U64 | None = None
+    max_context_window: U64 | None = None
+    prefer_websockets: bool = False
+
+
+class CatalogOrigin(StrEnum):
+    """Where the list of models comes from."""
+
+    BACKEND = "backend"
+    CACHE = "cache"
+    BUILTIN = "builtin"
+    MISSING = "missing"
+
+
+class Catalog(Wire, frozen=True, kw_only=True):
+    """The list of models of the active provider."""
+
+    provider: str | None = None
+    origin: CatalogOrigin
+    fetched_at: Time | None = None
+
+
+class LoginKind(StrEnum):
+    """How the user is logged in."""
+
+    SUBSCRIPTION = "subscription"
+    API_KEY = "api_key"
+
+
+class ProviderStatus(Wire, frozen=True):
+    """One provider and its login."""
+
+    provider: str
+    logged_in: bool
+    expires_at: Time | None = None  # of a token that can be refreshed
+    active: bool = False
+    login: LoginKind | None = None
+    key_hint: str | None = None
+    key_refused_at: Time | None = None  # absent while the key works
+    key_checked_at: Time | None = None
+
+
+class RootSource(StrEnum):
+    """What named a root folder."""
+
+    DIR_VARIABLE = "dir_variable"
+    EFR_HOME = "efr_home"
+    XDG = "xdg"
+    RUN_USER = "run_user"
+
+
+class RootDir(Wire, frozen=True):
+    """One root folder."""
+
+    path: Path
+    source: RootSource
+
+
+class Roots(Wire, frozen=True):
+    """The four root folders."""
+
+    config: RootDir
+    data: RootDir
+    state: RootDir
+    runtime: RootDir
+
+
+class ConfigFileError(Wire, frozen=True):
+    """What is wrong with the config file."""
+
+    message: str
+    line: U32 | None = None  # from 1
+    column: U32 | None = None  # from 1
+    key: str | None = None  # dotted
+
+
+class HeldConfig(Wire, frozen=True):
+    """A change of the config held back while full mode ran."""
+
+    loosens: tuple[str, ...]  # the keys that loosen
+
+
+class ConfigStatus(Wire, frozen=True):
+    """The config file and its last reload."""
+
+    path: Path
+    exists: bool
+    symlink_target: Path | None = None
+    reload_error: ConfigFileError | None = None
+    restart_needed: tuple[str, ...] = ()  # dotted keys
+    held: HeldConfig | None = None
+
+
+class FullMode(Wire, frozen=True):
+    """Whether full mode may run."""
+
+    allowed: bool
+    refused: FullRefusal | None = None
+
+
+class ReloadResult(Wire, frozen=True):
+    """What a reload of the config did."""
+
+    applied: bool
+    error: ConfigFileError | None = None
+    restart_needed: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class ProjectInfo(Wire, frozen=True):
+    """A registered project."""
+
+    id: ProjectId
+    root: Path  # absolute, normalised
+    name: str | None = None

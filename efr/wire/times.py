@@ -1,0 +1,71 @@
+"""Times in their one written form: RFC 3339 in UTC. Pure; any thread may call it.
+
+Facts: protocol, timestamps. A time stays text, because up to 9 digits of fraction must survive
+a read and a write, and `datetime` holds 6.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+
+_RFC3339 = re.compile(
+    r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:([Zz])|([+-])(\d\d):(\d\d))",
+    re.ASCII,
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND = timedelta(seconds=1)
+
+
+def canonical_time(text: str) -> str:
+    """The same instant in UTC, without trailing zeros of the fraction.
+
+    Raises ValueError for text that is no RFC 3339 time, has no offset, or has more than nine
+    digits of fraction.
+    """
+    seconds, digits = _split(text)
+    return _join(seconds, digits)
+
+
+def time_from_us(us: int) -> str:
+    """The time of so many microseconds since 1970 in UTC."""
+    seconds, micros = divmod(us, 1_000_000)
+    return _join(_EPOCH + timedelta(seconds=seconds), f"{micros:06d}" if micros else "")
+
+
+def time_to_us(time: str) -> int:
+    """Microseconds since 1970 in UTC; digits below a microsecond are cut.
+
+    Raises ValueError as `canonical_time` does.
+    """
+    seconds, digits = _split(time)
+    return (seconds - _EPOCH) // _SECOND * 1_000_000 + int(digits[:6].ljust(6, "0") or 0)
+
+
+def _split(text: str) -> tuple[datetime, str]:
+    """The whole second in UTC, and the digits of the fraction."""
+    found = _RFC3339.fullmatch(text)
+    if found is None:
+        raise ValueError("not an RFC 3339 time with an offset")
+    date, clock, fraction, _zulu, sign, hours, minutes = found.groups()
+    try:
+        seconds = datetime.fromisoformat(f"{date}T{clock}").replace(tzinfo=UTC)
+        if sign is not None:
+            seconds -= _offset(sign, int(hours), int(minutes))
+    except (ValueError, OverflowError):
+        raise ValueError("not a time that exists") from None
+    return seconds, fraction or ""
+
+
+def _offset(sign: str, hours: int, minutes: int) -> timedelta:
+    if minutes > 59:
+        raise ValueError(minutes)
+    ahead = timedelta(hours=hours, minutes=minutes)
+    timezone(ahead)  # refuses an offset of a day or more
+    return ahead if sign == "+" else -ahead
+
+
+def _join(seconds: datetime, digits: str) -> str:
+    digits = digits.rstrip("0")
+    whole = f"{seconds.year:04d}-{seconds.month:02d}-{seconds.day:02d}T{seconds:%H:%M:%S}"
+    return f"{whole}.{digits}Z" if digits else f"{whole}Z"
