@@ -1,0 +1,114 @@
+"""Methods of remote devices and their pairing (protocol: methods 43 to 48)."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from efr.wire.method.base import NoParams
+from efr.wire.scalars import Bytes, DeviceId, PairingId, Params, Tagged, Time, Wire
+from efr.wire.shared.connection import ScopeName
+from efr.wire.shared.devices import DeviceInfo, PairEnd, QrPayload
+
+
+class DevicePairStartParams(Params, frozen=True):
+    """Open a pairing."""
+
+    name: str | None = None
+
+
+class PairStarted(Tagged, frozen=True, tag="started"):
+    """The code to show."""
+
+    pairing_id: PairingId
+    expires_at: Time
+    qr: QrPayload
+
+
+class PairPending(Tagged, frozen=True, tag="pending"):
+    """A phone enrolled; the user compares these facts."""
+
+    pairing_id: PairingId
+    device_name: str
+    node_name: str
+    user_login: str
+    key_fingerprint: str
+    os: str | None = None
+
+
+class PairPaired(Tagged, frozen=True, tag="paired"):
+    """The last item of a pairing that worked."""
+
+    pairing_id: PairingId
+    device_id: DeviceId
+
+
+class PairEnded(Tagged, frozen=True, tag="ended"):
+    """The last item of any other pairing."""
+
+    pairing_id: PairingId
+    reason: PairEnd
+
+
+DevicePairStartItem: TypeAlias = PairStarted | PairPending | PairPaired | PairEnded
+
+
+class DevicePairConfirmParams(Params, frozen=True):
+    """The user's answer."""
+
+    pairing_id: PairingId
+    accept: bool
+
+
+class DevicePairConfirmResult(Wire, frozen=True):
+    """The device; absent for a no."""
+
+    device_id: DeviceId | None = None
+
+
+class DeviceEnrollParams(Params, frozen=True):
+    """A phone shows its token and its key."""
+
+    token: str
+    name: str
+    public_key: Bytes  # 65 bytes, a point of the P-256 curve
+
+
+class DeviceEnrollResult(Wire, frozen=True):
+    """The phone is enrolled."""
+
+    device_id: DeviceId
+    scopes: tuple[ScopeName, ...]
+
+
+class DeviceProveParams(Params, frozen=True):
+    """A device proves that it holds its key."""
+
+    device_id: DeviceId
+    signature: Bytes  # DER
+
+
+class DeviceProveResult(Wire, frozen=True):
+    """What the connection may do now."""
+
+    scopes: tuple[ScopeName, ...]
+
+
+DeviceListParams: TypeAlias = NoParams
+
+
+class DeviceListResult(Wire, frozen=True):
+    """Every device, revoked ones too."""
+
+    devices: tuple[DeviceInfo, ...]
+
+
+class DeviceRevokeParams(Params, frozen=True):
+    """Lock a device out."""
+
+    device_id: DeviceId
+
+
+class DeviceRevokeResult(Wire, frozen=True):
+    """When that was."""
+
+    revoked_at: Time

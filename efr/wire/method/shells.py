@@ -1,0 +1,174 @@
+"""Methods of jobs, calls, hidden shells and PTYs (protocol: methods 22 to 30)."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from efr.wire.method.base import Nothing
+from efr.wire.scalars import (
+    U32,
+    Bytes,
+    CallId,
+    CommandId,
+    ConversationId,
+    JobId,
+    Params,
+    PtyId,
+    Seq,
+    Tagged,
+    Wire,
+)
+from efr.wire.shared.grants import ExitKind
+from efr.wire.shared.jobs import JobInfo
+from efr.wire.shared.screen import ScreenSnapshot, Size
+from efr.wire.shared.shells import ShellBusy
+
+
+class JobsListParams(Params, frozen=True):
+    """The jobs of a conversation."""
+
+    conversation_id: ConversationId | None = None
+
+
+class JobsListResult(Wire, frozen=True):
+    """The newest first, at most 200."""
+
+    jobs: tuple[JobInfo, ...] = ()
+
+
+class JobsStopParams(Params, frozen=True, kw_only=True):
+    """Stop a job."""
+
+    command_id: CommandId
+    conversation_id: ConversationId | None = None
+    job_id: JobId
+
+
+class JobsStopResult(Wire, frozen=True):
+    """The job after that."""
+
+    job: JobInfo
+
+
+class CallBackgroundParams(Params, frozen=True):
+    """Move a running call to a background job."""
+
+    command_id: CommandId
+    conversation_id: ConversationId
+    call_id: CallId
+    confirm: str | None = None  # the token of a preview
+
+
+class CallMoved(Tagged, frozen=True, tag="moved"):
+    """The call is a job now."""
+
+    job_id: JobId
+
+
+class CallPreview(Tagged, frozen=True, tag="preview"):
+    """A call outside the sandbox needs a yes first; nothing moved."""
+
+    token: str
+    command: str
+    max_minutes: U32
+    exits: tuple[ExitKind, ...] = ()
+
+
+class CallBackgroundUnknown(Tagged, frozen=True, tag="unknown"):
+    """A kind of a newer version."""
+
+
+CallBackgroundResult: TypeAlias = CallMoved | CallPreview | CallBackgroundUnknown
+
+
+class ShellInterruptParams(Params, frozen=True):
+    """SIGINT to a command left running, or the end of its hidden shell."""
+
+    command_id: CommandId
+    conversation_id: ConversationId
+    call_id: CallId
+    close: bool = False
+
+
+ShellInterruptResult: TypeAlias = Nothing
+
+
+class ShellStatusParams(Params, frozen=True):
+    """What the hidden shell does."""
+
+    conversation_id: ConversationId
+
+
+class ShellStatusResult(Wire, frozen=True):
+    """The command that keeps it busy; absent: it is free."""
+
+    busy: ShellBusy | None = None
+
+
+class PtyAttachParams(Params, frozen=True):
+    """Follow a PTY."""
+
+    pty_id: PtyId
+    since_seq: Seq | None = None  # the offset already drawn
+    scrollback_rows: U32 | None = None
+
+
+class PtySnapshot(Tagged, frozen=True, tag="snapshot"):
+    """The screen at an offset of the recording."""
+
+    seq: Seq
+    snapshot: ScreenSnapshot
+
+
+class PtyOutput(Tagged, frozen=True, tag="output"):
+    """Bytes of the recording."""
+
+    seq: Seq  # offset of the first byte
+    data: Bytes
+
+
+class PtyResized(Tagged, frozen=True, tag="resized"):
+    """The PTY has another size from here on."""
+
+    seq: Seq
+    size: Size
+
+
+PtyAttachItem: TypeAlias = PtySnapshot | PtyOutput | PtyResized
+
+
+class PtyWriteParams(Params, frozen=True):
+    """Type into a PTY."""
+
+    pty_id: PtyId
+    data: Bytes
+
+
+PtyWriteResult: TypeAlias = Nothing
+
+
+class PtyResizeParams(Params, frozen=True):
+    """Ask for a size."""
+
+    pty_id: PtyId
+    size: Size
+
+
+class PtyResizeResult(Wire, frozen=True):
+    """The size it has now."""
+
+    size: Size
+
+
+class LeaseReportParams(Params, frozen=True, kw_only=True):
+    """What a client shows; it replaces the connection's earlier report."""
+
+    conversations: tuple[ConversationId, ...] = ()
+    ptys: tuple[PtyId, ...] = ()
+    visible: bool
+
+
+class LeaseReportResult(Wire, frozen=True):
+    """How long the report holds."""
+
+    ttl_secs: U32
