@@ -1,0 +1,198 @@
+"""A `,` line reaches efr as typed, however it is accepted and whatever the options."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.plugin.conftest import PLUGIN, Start
+
+NASTY = ', what\'s up? * > x; rm !! $(id) `id` | & "q" \\ #'
+
+
+def test_a_prompt_is_never_parsed(start: Start) -> None:
+    zsh = start()
+    zsh.line(NASTY)
+    call = zsh.call()
+    assert call.argv == ["send"]
+    assert call.env["EFR_PROMPT"] == NASTY[2:]
+    assert not (zsh.home / "x").exists()
+    assert zsh.history() == NASTY
+
+
+WAYS = [
+    ("setup", "keys"),
+    ("histchars='!^%'", "\r"),
+    ("histchars=", "\r"),
+    ("unsetopt aliases", "\r"),
+    ("unalias -a", "\r"),
+    ("setopt rc_quotes", "\r"),
+    ("setopt csh_junkie_quotes", "\r"),
+    ("setopt no_bang_hist interactive_comments", "\r"),
+    ("setopt ksh_arrays sh_word_split glob_subst", "\r"),
+    ("setopt csh_junkie_quotes no_aliases", "\r"),
+    (":", "\x1ba"),
+    (":", "\x0f"),
+]
+
+
+@pytest.mark.parametrize(("setup", "keys"), WAYS[1:])
+def test_every_way_to_accept_and_every_option_keeps_the_text(
+    start: Start, setup: str, keys: str
+) -> None:
+    zsh = start(rc=setup)
+    zsh.terminal.type(", hi; touch x 'y!")
+    zsh.terminal.type(keys)
+    zsh.prompt()
+    assert zsh.call().env["EFR_PROMPT"] == "hi; touch x 'y!"
+    assert not (zsh.home / "x").exists()
+
+
+def test_a_line_found_in_history_goes_to_the_agent(start: Start) -> None:
+    zsh = start()
+    zsh.line(", hi; touch x")
+    zsh.calls()
+    zsh.terminal.type("\x12touch")
+    zsh.terminal.wait_for("bck-i-search")
+    zsh.enter()
+    assert zsh.call().env["EFR_PROMPT"] == "hi; touch x"
+    assert not (zsh.home / "x").exists()
+
+
+def test_the_options_are_the_users_own_again(start: Start) -> None:
+    zsh = start(rc="unsetopt interactive_comments; setopt bang_hist")
+    zsh.line(", one")
+    zsh.line(",( bad")
+    zsh.line("[[ -o interactive_comments || ! -o bang_hist ]] || touch same")
+    assert (zsh.home / "same").exists()
+
+
+def test_a_leading_blank_hides_the_line_from_history(start: Start) -> None:
+    zsh = start(rc="setopt hist_ignore_space")
+    zsh.line("echo kept")
+    zsh.line(" , secret wish")
+    assert zsh.call().env["EFR_PROMPT"] == "secret wish"
+    zsh.line("print -r -- ${(v)history} >hist")
+    assert "secret" not in (zsh.home / "hist").read_text()
+
+
+@pytest.mark.parametrize("rc", ["", "setopt csh_junkie_quotes", "setopt rc_quotes"])
+def test_a_prompt_of_three_lines_runs_no_line(start: Start, rc: str) -> None:
+    zsh = start(rc=rc)
+    text = "it's one\ntouch x\n'three' !!"
+    zsh.terminal.type(b"\x1b[200~, " + text.encode() + b"\x1b[201~")
+    zsh.enter()
+    assert zsh.call().env["EFR_PROMPT"] == text
+    zsh.terminal.type("\x1b[A")
+    zsh.enter()
+    assert zsh.call().env["EFR_PROMPT"] == text
+    assert not (zsh.home / "x").exists()
+
+
+def test_a_word_that_is_no_command_starts_a_prompt(start: Start) -> None:
+    zsh = start()
+    zsh.line(",run make")
+    assert zsh.call().env["EFR_PROMPT"] == "run make"
+    assert zsh.history() == ", run make"
+    zsh.line(",now what")
+    assert zsh.call().env["EFR_PROMPT"] == "now what"
+
+
+def test_a_steer_carries_no_settings_and_no_command(start: Start) -> None:
+    zsh = start(env={"EFR_MODE": "manual"})
+    zsh.line("false")
+    zsh.line(",!stop now")
+    call = zsh.call()
+    assert call.argv == ["send", "--steer"]
+    assert call.env["EFR_PROMPT"] == "stop now"
+    assert (call.env["EFR_MODE"], call.env["EFR_LAST_COMMAND"]) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        (",moed auto", ",mode"),
+        (",modde", ",mode"),
+        (",mde x", ",mode"),
+        (",modek", ",mode"),
+        (",modle x", ",model"),
+        (",effert", ",effort"),
+        (",enw", ",new"),
+    ],
+)
+def test_a_typo_keeps_the_line(start: Start, line: str, meant: str) -> None:
+    zsh = start()
+    zsh.terminal.type(line + "\r")
+    zsh.terminal.wait_for(f"did you mean {meant}?")
+    assert zsh.calls() == []
+    zsh.terminal.type("\x15echo still-here\r")
+    zsh.terminal.wait_for(lambda t: "\nstill-here" in t.text)
+
+
+def test_a_users_own_comma_word_runs(start: Start) -> None:
+    zsh = start()
+    zsh.line(",mine() { touch mine }")
+    zsh.line(",mine")
+    assert (zsh.home / "mine").exists()
+    assert zsh.calls() == []
+
+
+def test_called_inside_a_function_the_arguments_are_the_prompt(start: Start) -> None:
+    zsh = start()
+    zsh.line("f() { \\, one 'two  three' }; f")
+    assert zsh.call().env["EFR_PROMPT"] == "one two  three"
+
+
+def test_no_text_is_a_usage_error(start: Start) -> None:
+    zsh = start()
+    zsh.line(",!")
+    zsh.line("print bang=$?")
+    zsh.line("\\, ; print comma=$?")
+    assert "usage: ,!" in zsh.terminal.text
+    assert "usage: , <prompt>" in zsh.terminal.text
+    assert "bang=2" in zsh.terminal.text
+    assert "comma=2" in zsh.terminal.text
+    assert zsh.calls() == []
+
+
+def test_another_plugins_line_finish_runs_too(start: Start) -> None:
+    other = "f() { touch other-{}; return 1 }; zle -N zle-line-finish f"
+    zsh = start(before=other.replace("{}", "before"), rc="")
+    zsh.line(", hi; touch x")
+    assert (zsh.home / "other-before").exists()
+    zsh.line(other.replace("{}", "after").replace("f()", "g()").replace(" f", " g"))
+    zsh.line(", hi; touch x")
+    assert (zsh.home / "other-after").exists()
+    assert not (zsh.home / "x").exists()
+    assert [c.env["EFR_PROMPT"] for c in zsh.calls()] == ["hi; touch x"] * 2
+
+
+def test_widget_wrapping_plugins_before_and_after_keep_enter_working(start: Start) -> None:
+    wrap = (
+        "zle -A accept-line orig-{0}; w{0}() {{ touch wrapped-{0}; zle orig-{0} }};"
+        " zle -N accept-line w{0}"
+    )
+    zsh = start(before=wrap.format(1), rc=wrap.format(2))
+    zsh.line(", hi")
+    assert zsh.call().env["EFR_PROMPT"] == "hi"
+    assert (zsh.home / "wrapped-1").exists()
+    assert (zsh.home / "wrapped-2").exists()
+
+
+def test_sourcing_twice_changes_nothing(start: Start) -> None:
+    zsh = start(rc=f"source {PLUGIN}; zle -lL >widgets")
+    zsh.line(", once")
+    assert zsh.call().env["EFR_PROMPT"] == "once"
+    assert (zsh.home / "widgets").read_text().count("_efr_accept_line") == 1
+
+
+def test_continuation_lines_and_vared_are_left_alone(start: Start) -> None:
+    zsh = start(rc="_efr_sticky=1")
+    zsh.terminal.type("!echo 'a\r")
+    zsh.terminal.wait_for("quote>")
+    zsh.terminal.type(", b'\r")
+    zsh.prompt()
+    assert zsh.calls() == []
+    zsh.terminal.type("!v=1; vared v\r")
+    zsh.terminal.type("x\r")
+    zsh.prompt()
+    assert zsh.calls() == []
