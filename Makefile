@@ -1,0 +1,65 @@
+# `make help` lists what there is.
+VENV ?= .venv
+PY := $(VENV)/bin/python
+export EFR_VENV := $(VENV)
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check lint types contract pytest bench bless schema picture kills \
+	test-local-model install clean prepare-run prepare-test
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+prepare-run:
+	@scripts/prepare run
+
+prepare-test:
+	@scripts/prepare test
+
+run: prepare-run ## a shell with efr on a throwaway daemon; a scripted tour when there is no terminal
+	@$(PY) scripts/run.py
+
+test: prepare-test check pytest ## install what is missing, then every check and every test
+
+check: prepare-test lint types contract ## lint, types, the import contract, generated files
+
+lint:
+	@$(VENV)/bin/ruff check --no-cache .
+	@$(VENV)/bin/ruff format --no-cache --check .
+
+types:
+	@$(VENV)/bin/mypy
+
+contract:
+	@$(VENV)/bin/lint-imports --no-cache > .import-contract.log 2>&1 || { cat .import-contract.log; exit 1; }
+	@rm -f .import-contract.log
+	@$(PY) -m efr.wire.schema --check docs/protocol.schema.json
+
+pytest:
+	@$(PY) -m pytest
+
+bench: prepare-test ## measure, each number as a ratio to a yardstick of the same run
+	@$(PY) -m bench
+
+bless: prepare-test ## rewrite the frozen fixtures and say what changed
+	@$(PY) -m tests.wire.bless
+
+schema: prepare-test ## write docs/protocol.schema.json
+	@$(PY) -m efr.wire.schema --write docs/protocol.schema.json
+
+picture: prepare-run ## draw docs/tour.svg from the tour itself
+	@$(PY) scripts/run.py --picture docs/tour.svg
+
+kills: prepare-test ## kill the daemon at 200 random points of a running load
+	@EFR_KILLS=200 $(PY) -m pytest tests/daemon/test_kill.py --timeout 1800
+
+test-local-model: prepare-test ## a turn against a real local model server (llama-cpp-python)
+	@scripts/local-model
+
+install: ## install efr and efrd for this user, with pipx or uv
+	@if command -v uv >/dev/null 2>&1; then uv tool install --force .; \
+	elif command -v pipx >/dev/null 2>&1; then pipx install --force .; \
+	else echo "please install pipx or uv first" >&2; exit 1; fi
+
+clean: ## remove what the targets above made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
