@@ -1,0 +1,178 @@
+"""What a secret looks like: the tables behind `efr.text.redact`.
+
+Pure data, and the questions about a name that the tables answer. A change of what these tables
+hide needs a new REDACTION_VERSION. Sources: the key formats that the services publish; the
+manual page of each program in PASSWORD_OPTIONS.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+REDACTION_VERSION: Final = 1  # raise it with every change of what is hidden: the index is rebuilt
+
+# Names of variables, options, headers and members whose value is hidden. `*` is any text; dashes
+# and dots read as underscores, accessKey as ACCESS_KEY.
+SECRET_NAMES: Final = (
+    "*TOKEN*",
+    "*SECRET*",
+    "*PASSWORD*",
+    "*PASSWD*",
+    "*PASSPHRASE*",
+    "*_PASS",
+    "*_PWD",
+    "*API_KEY*",
+    "*APIKEY*",
+    "*_KEY",
+    "*_KEY_ID",
+    "*CREDENTIAL*",
+    "*_PAT",
+    "*SESSION_ID*",
+    "AWS_*",
+    "AZURE_*",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+)
+
+# A number of tokens is no secret: these words, or the plural, beside a plain number.
+COUNT_WORDS: Final = re.compile(
+    r"(?:^|_)(?:MAX|MIN|NUM|COUNTS?|LIMIT|TOTAL|BUDGET|SIZE|LENGTH|LEN|TTL|TIMEOUT|TOKENS)(?:_|$)"
+)
+
+# Options that take no secret themselves although their name has such a word.
+SAFE_OPTION: Final = re.compile(
+    r"(?:^|_)(?:STDIN|FILE|PATH|FD|ENV|PROMPT|NO|WITH|USE|SHOW|LIST)(?:_|$)"
+)
+
+# Headers that are hidden wherever they stand; others need a secret name and a header's place.
+SECRET_HEADERS: Final = re.compile(r"(?:PROXY_)?AUTHORIZATION|(?:SET_)?COOKIE")
+
+# The word before the secret in a header; it stays readable.
+SCHEME: Final = re.compile(
+    r"(?:Bearer|Basic|Digest|Token|Negotiate|NTLM|Api-?Key|Key|Bot|JWT|OAuth|Hawk|DPoP|SSWS|GenieKey"
+    r"|GoogleLogin|PrivateToken|Splunk|vapid|AWS4-HMAC-SHA256|AWS4-ECDSA-P256-SHA256)[ \t]+",
+    re.IGNORECASE,
+)
+
+# Words that are secrets by their start: the prefix, then at least 16 name characters.
+_NAME_SIGN = "[A-Za-z0-9_-]"
+WORD_PREFIXES: Final = (
+    "sk-ant-",
+    "sk-proj-",
+    "github_pat_",
+    "sk-",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "glpat-",
+    "sk_live_",
+    "sk_test_",
+    "rk_live_",
+    "xoxa-",
+    "xoxb-",
+    "xoxe-",
+    "xoxp-",
+    "xoxr-",
+    "xoxs-",
+    "xapp-",
+    "dop_v1_",
+    "glsa_",
+    "lin_api_",
+    "tskey-",
+    "GOCSPX-",
+    "shpat_",
+    "AGE-SECRET-KEY-1",
+)
+_AT_LEAST: Final = 16
+
+# A PEM private key, also one that is cut off or stands inside a quoted text.
+_PEM: Final = (
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+    r"(?s:.*?)(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)"
+)
+
+# Whole words. The lookbehind lets one follow an escape such as `\n` in a quoted text.
+_START: Final = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))"
+_FORMS: Final = (
+    f"(?:{'|'.join(map(re.escape, WORD_PREFIXES))}){_NAME_SIGN}{{{_AT_LEAST},}}",
+    # JWTs: three parts signed, five encrypted
+    rf"eyJ{_NAME_SIGN}{{8,}}+\.{_NAME_SIGN}{{8,}}+(?:\.{_NAME_SIGN}*+){{1,3}}",
+    # npm, PyPI, Hugging Face, Databricks: the prefix alone starts ordinary words too
+    r"npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])",
+    rf"pypi-AgE{_NAME_SIGN}{{16,}}",
+    r"hf_[A-Za-z0-9]{30,}",
+    r"dapi[0-9a-f]{32}",
+    # cloud keys: AWS, Google, SendGrid, Vault, Fly, Telegram
+    r"(?:A3T[A-Z0-9]|AKIA|ASIA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Z0-9])",
+    rf"AIza{_NAME_SIGN}{{35}}",
+    rf"ya29\.{_NAME_SIGN}{{16,}}",
+    rf"SG\.{_NAME_SIGN}{{16,}}\.{_NAME_SIGN}{{16,}}",
+    rf"hv[sb]\.{_NAME_SIGN}{{16,}}",
+    r"fm[12]_[A-Za-z0-9+/=_-]{32,}",
+    rf"\d{{8,10}}:AA{_NAME_SIGN}{{33}}",
+)
+SECRET_WORDS: Final = re.compile("|".join((_PEM, *(_START + form for form in _FORMS))))
+
+
+class PasswordOption(NamedTuple):
+    """Where one family of programs takes a password."""
+
+    programs: str  # blank between names
+    option: str  # a regular expression for what stands right before the value
+    after: str = ""  # the value is what follows this sign in the word; "" is the whole word
+    verb: str = ""  # only this subcommand reads the option so
+
+
+PASSWORD_OPTIONS: Final = (
+    PasswordOption(
+        "mysql mysqldump mysqladmin mysqlimport mysqlshow mysqlcheck mysqlpump mysqlsh mariadb"
+        " mariadb-dump mariadb-admin mariadb-check mariadb-import mariadb-show",
+        r"-p(?=\S)",
+    ),
+    PasswordOption("sshpass", r"-[ev]*p[ \t]*"),
+    PasswordOption(
+        "docker podman buildah skopeo nerdctl helm oras crane az", r"-p[ \t=]*", verb="login"
+    ),
+    PasswordOption("curl", r"(?:-[A-Za-z0#:]*[uU][ \t]*|--(?:proxy-)?user[ \t=])", ":"),
+    PasswordOption("http https xh xhs", r"(?:-[A-Za-z]*a[ \t]*|--auth[ \t=])", ":"),
+    PasswordOption("redis-cli valkey-cli", r"-a[ \t]*"),
+    PasswordOption(
+        "ldapsearch ldapadd ldapmodify ldapdelete ldappasswd ldapwhoami ldapcompare",
+        r"-[A-Za-z]*w[ \t]*",
+    ),
+    PasswordOption("smbclient rpcclient net smbget", r"(?:-U[ \t]*|--user[ \t=])", "%"),
+    PasswordOption("htpasswd", r"-[A-Za-z0-9]*b[A-Za-z0-9]*[ \t]+\S+[ \t]+\S+[ \t]+"),
+    PasswordOption("zip unzip zipcloak", r"-P[ \t]*"),
+    PasswordOption("7z 7za 7zr 7zz rar unrar", r"-h?p(?=\S)"),
+    PasswordOption("openssl", r"-pass(?:in|out)?[ \t]+", ":"),
+    PasswordOption("mongo mongosh mongodump mongorestore mongoexport mongoimport", r"-p[ \t]*"),
+    PasswordOption("mosquitto_pub mosquitto_sub mosquitto_rr sqlcmd ipmitool", r"-P[ \t]*"),
+)
+
+_SECRET_NAME = re.compile(
+    "|".join(re.escape(name).replace(r"\*", ".*") for name in SECRET_NAMES), re.DOTALL
+)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_NUMBER = re.compile(r"[\"']?\d[\d_.,]{0,11}[kKmM]?[\"']?")
+
+
+def normal_name(name: str) -> str:
+    """The name in the tables' form: API_KEY for `--api-key`, `x.apiKey` reads X_API_KEY."""
+    spaced = name if name.isupper() else _CAMEL.sub("_", name)
+    return spaced.strip("-").replace("-", "_").replace(".", "_").upper()
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a value of this name is hidden."""
+    return _SECRET_NAME.fullmatch(normal_name(name)) is not None
+
+
+def is_count(name: str, value: str) -> bool:
+    """Whether this is a number of tokens, such as MAX_TOKENS=5 or TOKEN_COUNT=12k."""
+    plain = normal_name(name)
+    if not COUNT_WORDS.search(plain) or not _NUMBER.fullmatch(value):
+        return False
+    rest = (part for part in plain.split("_") if part not in {"TOKEN", "TOKENS"})
+    return not is_secret_name("_".join(rest))
