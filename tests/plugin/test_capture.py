@@ -113,7 +113,7 @@ def test_a_steer_carries_no_settings_and_no_command(start: Start) -> None:
         (",moed auto", ",mode"),
         (",modde", ",mode"),
         (",mde x", ",mode"),
-        (",modek", ",mode"),
+        (",modek", ",model"),
         (",modle x", ",model"),
         (",effert", ",effort"),
         (",enw", ",new"),
