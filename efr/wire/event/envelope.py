@@ -1,140 +1,20 @@
-"""Every event as one union, and the envelope it travels in (protocol: event_envelope)."""
+"""The envelope that an event travels in (protocol: event_envelope)."""
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from efr.wire.event.base import UnknownEvent
-from efr.wire.event.calls import (
-    AssistantMessageCompleted,
-    AssistantMessageUpdated,
-    ToolCallCompleted,
-    ToolCallInputChanged,
-    ToolCallOutputUpdated,
-    ToolCallStarted,
-)
-from efr.wire.event.questions import (
-    AlwaysRuleSaved,
-    ApprovalExpired,
-    ApprovalRequested,
-    ApprovalResolved,
-    CacheDeleteApplied,
-    ClassifierPaused,
-    ExitJudged,
-    ExitRequested,
-    ExitReviewStarted,
-    HomeFileChanged,
-    PresenceChanged,
-    SandboxSurfaceChanged,
-    SandboxUnavailable,
-    SurfaceQuestionAnswered,
-    SurfaceQuestionRequested,
-    TurnSurfaceReport,
-)
-from efr.wire.event.shells import (
-    CwdChanged,
-    LoginCompleted,
-    LogoutCompleted,
-    ShellCommandDetached,
-    ShellCommandEnded,
-    ShellCommandInputChanged,
-    ShellExited,
-    ShellStarted,
-)
-from efr.wire.event.turns import (
-    ConversationCreated,
-    ConversationDeleted,
-    PromptHeld,
-    PromptQueued,
-    PromptWithdrawn,
-    ScopeChanged,
-    SteeringDelivered,
-    SteeringWithdrawn,
-    TerminalAttached,
-    TurnCancelled,
-    TurnCompleted,
-    TurnFailed,
-    TurnInterrupted,
-    TurnInterruptRequested,
-    TurnStarted,
-    TurnSteered,
-)
-from efr.wire.event.work import (
-    ConversationCompacted,
-    JobEnded,
-    JobNotice,
-    JobNoticeHeld,
-    JobPortForwarded,
-    JobStarted,
-    JobWatchMatched,
-    SnapshotTaken,
-    UndoApplied,
-)
+from msgspec import Meta
+
 from efr.wire.scalars import ConversationId, Seq, Time, Wire
 
-Event: TypeAlias = (
-    ConversationCreated
-    | ConversationDeleted
-    | TerminalAttached
-    | PromptQueued
-    | PromptWithdrawn
-    | PromptHeld
-    | TurnStarted
-    | ScopeChanged
-    | TurnSteered
-    | SteeringDelivered
-    | SteeringWithdrawn
-    | TurnInterruptRequested
-    | TurnInterrupted
-    | TurnCompleted
-    | TurnFailed
-    | TurnCancelled
-    | AssistantMessageUpdated
-    | AssistantMessageCompleted
-    | ToolCallStarted
-    | ToolCallOutputUpdated
-    | ToolCallInputChanged
-    | ToolCallCompleted
-    | ApprovalRequested
-    | ApprovalResolved
-    | ApprovalExpired
-    | AlwaysRuleSaved
-    | ExitRequested
-    | ExitReviewStarted
-    | ExitJudged
-    | ClassifierPaused
-    | PresenceChanged
-    | CacheDeleteApplied
-    | HomeFileChanged
-    | SandboxSurfaceChanged
-    | SurfaceQuestionRequested
-    | SurfaceQuestionAnswered
-    | TurnSurfaceReport
-    | SandboxUnavailable
-    | ConversationCompacted
-    | SnapshotTaken
-    | UndoApplied
-    | JobStarted
-    | JobWatchMatched
-    | JobEnded
-    | JobNotice
-    | JobNoticeHeld
-    | JobPortForwarded
-    | ShellStarted
-    | ShellExited
-    | CwdChanged
-    | ShellCommandDetached
-    | ShellCommandInputChanged
-    | ShellCommandEnded
-    | LoginCompleted
-    | LogoutCompleted
-    | UnknownEvent
-)
+if TYPE_CHECKING:
+    from efr.wire.event.union import Event
 
-# The kinds in the protocol's order.
-EVENTS: Final[dict[str, type[Wire]]] = {
-    str(kind.__struct_config__.tag): kind for kind in get_args(Event) if kind is not UnknownEvent
-}
+    _Event: TypeAlias = Event
+else:
+    # The codec makes the event by its kind, so that no kind is loaded before it is met.
+    _Event = Annotated[Any, Meta(extra={"form": "event"})]
 
 
 class EventEnvelope(Wire, frozen=True, kw_only=True):
@@ -143,4 +23,4 @@ class EventEnvelope(Wire, frozen=True, kw_only=True):
     seq: Seq
     conversation_id: ConversationId | None = None  # absent for an event of the daemon as a whole
     at: Time
-    event: Event
+    event: _Event

@@ -1,18 +1,14 @@
-"""hello, and the methods that read conversations (protocol: methods 1 to 10)."""
+"""Methods that read conversations (protocol: methods 2 to 10)."""
 
 from __future__ import annotations
 
 from typing import TypeAlias
-
-from msgspec import field
 
 from efr.wire.event.envelope import EventEnvelope
 from efr.wire.scalars import (
     U32,
     ConversationId,
     Cursor,
-    DaemonId,
-    DeviceId,
     Params,
     Path,
     Seq,
@@ -20,7 +16,6 @@ from efr.wire.scalars import (
     TurnId,
     Wire,
 )
-from efr.wire.shared.connection import Capabilities, DaemonPaths, Origin, ProveFacts
 from efr.wire.shared.conversations import ConversationSummary, RecentRow
 from efr.wire.shared.drafts import Draft, Live
 from efr.wire.shared.files import FileChanges
@@ -40,30 +35,6 @@ from efr.wire.shared.tokens import (
     ContextItem,
     ContextLimits,
 )
-
-
-class HelloParams(Params, frozen=True):
-    """Who connects. A remote connection is `phone` without a tty, whatever it says."""
-
-    protocol: U32
-    origin: Origin
-    client: str | None = None  # program and version, for logs
-    capabilities: Capabilities = field(default_factory=Capabilities)
-    tty: str | None = None
-    pid: U32 | None = None
-    device_id: DeviceId | None = None  # only remote connections send it
-
-
-class HelloResult(Wire, frozen=True, kw_only=True):
-    """Who answers."""
-
-    daemon_id: DaemonId
-    protocol: U32
-    version: str
-    capabilities: Capabilities = field(default_factory=Capabilities)
-    paths: DaemonPaths
-    challenge: str  # unpadded base64url; only remote devices use it
-    prove: ProveFacts | None = None  # only on a remote connection
 
 
 class ConversationsListParams(Params, frozen=True):

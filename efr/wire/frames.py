@@ -1,0 +1,137 @@
+"""Frames by their shape: what a client sends and what the daemon answers. Pure; any thread.
+
+A frame's bytes on a stream are `framing`; what stands in `params` and `item` is `table`.
+Facts: protocol, client frames and server frames.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, TypeVar
+
+from efr.wire.codec import encode, from_builtins, read_json
+from efr.wire.errors import BadFrame, BadValue, ErrorBody
+from efr.wire.scalars import U64, Wire
+
+
+class Request(Wire, frozen=True):
+    """A client asks."""
+
+    id: U64
+    method: str
+    params: dict[str, Any]
+
+
+class CancelFrame(Wire, frozen=True):
+    """A client no longer wants the answer of that request."""
+
+    cancel: U64
+
+
+class ItemFrame(Wire, frozen=True):
+    """The result of a unary method, or one item of a stream."""
+
+    id: U64
+    item: Any
+
+
+class EndFrame(Wire, frozen=True):
+    """The request is finished."""
+
+    id: U64
+
+
+class ErrorFrame(Wire, frozen=True, kw_only=True):
+    """The request failed; without an id the connection is of no use any more."""
+
+    id: U64 | None = None
+    error: ErrorBody
+
+
+class AckFrame(Wire, frozen=True):
+    """A streaming request was accepted."""
+
+    ack: U64
+
+
+ClientFrame: TypeAlias = Request | CancelFrame
+ServerFrame: TypeAlias = ItemFrame | EndFrame | ErrorFrame | AckFrame
+
+F = TypeVar("F")
+
+_ANSWERS = ("item", "end", "error", "ack")
+
+
+def read_client_frame(body: bytes) -> ClientFrame:
+    """What a client sent. Raises BadFrame, with the request's id where one can be read."""
+    frame, id = _object(body)
+    if "cancel" in frame:
+        if "method" in frame:
+            raise BadFrame(id, "a frame is a request or a cancel, not both")
+        return _as(CancelFrame, frame, id)
+    return _as(Request, frame, id)
+
+
+def read_server_frame(body: bytes) -> ServerFrame:
+    """What the daemon sent. Raises BadFrame, with the request's id where one can be read."""
+    frame, id = _object(body)
+    shapes = [name for name in _ANSWERS if name in frame]
+    if len(shapes) != 1:
+        raise BadFrame(id, "a frame has exactly one of item, end, error and ack")
+    if shapes == ["item"]:
+        return _as(ItemFrame, frame, id)
+    if shapes == ["error"]:
+        return _as(ErrorFrame, frame, id)
+    if shapes == ["ack"]:
+        return _as(AckFrame, frame, id)
+    if frame["end"] is not True:
+        raise BadFrame(id, "end is always true")
+    return _as(EndFrame, frame, id)
+
+
+def request_frame(id: int, method: str, params: bytes) -> bytes:
+    """A request whose params are encoded already."""
+    return b'{"id":%d,"method":%b,"params":%b}' % (id, encode(method), params)
+
+
+def cancel_frame(id: int) -> bytes:
+    """A cancel of that request."""
+    return b'{"cancel":%d}' % id
+
+
+def item_frame(id: int, item: bytes) -> bytes:
+    """An item that is encoded already."""
+    return b'{"id":%d,"item":%b}' % (id, item)
+
+
+def end_frame(id: int) -> bytes:
+    """The end of that request."""
+    return b'{"id":%d,"end":true}' % id
+
+
+def error_frame(id: int | None, error: ErrorBody) -> bytes:
+    """The failure of that request, or of the connection without an id."""
+    return encode(ErrorFrame(id=id, error=error))
+
+
+def ack_frame(id: int) -> bytes:
+    """The acknowledgement of a stream; no method of this version documents one."""
+    return b'{"ack":%d}' % id
+
+
+def _object(body: bytes) -> tuple[dict[str, Any], int | None]:
+    """The frame's object, and its id when that is an unsigned integer."""
+    try:
+        frame = read_json(body)
+    except BadValue as bad:
+        raise BadFrame(None, bad.why) from bad
+    if type(frame) is not dict:
+        raise BadFrame(None, "a frame is an object")
+    id = frame.get("id")
+    return frame, id if type(id) is int and id >= 0 else None
+
+
+def _as(kind: type[F], frame: dict[str, Any], id: int | None) -> F:
+    try:
+        return from_builtins(frame, kind)
+    except BadValue as bad:
+        raise BadFrame(id, str(bad)) from bad
