@@ -17,7 +17,7 @@ prepare-test:
 	@scripts/prepare test
 
 run: prepare-run ## a shell with efr on a throwaway daemon; a scripted tour when there is no terminal
-	@$(PY) scripts/run.py
+	@$(PY) -m scripts.run
 
 test: prepare-test check pytest ## install what is missing, then every check and every test
 
@@ -48,7 +48,7 @@ schema: prepare-test ## write docs/protocol.schema.json
 	@$(PY) -m efr.wire.schema --write docs/protocol.schema.json
 
 picture: prepare-run ## draw docs/tour.svg from the tour itself
-	@$(PY) scripts/run.py --picture docs/tour.svg
+	@$(PY) -m scripts.run --picture docs/tour.svg
 
 kills: prepare-test ## kill the daemon at 200 random points of a running load
 	@EFR_KILLS=200 $(PY) -m pytest tests/daemon/test_kill.py --timeout 1800

@@ -1,0 +1,22 @@
+"""What holds for every test: no thread is left behind."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+LEFT_LIMIT_S = 5
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_is_left() -> Iterator[None]:
+    before = set(threading.enumerate())
+    yield
+    deadline = time.monotonic() + LEFT_LIMIT_S
+    left = [t for t in threading.enumerate() if t not in before]
+    for thread in left:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    assert [t.name for t in left if t.is_alive()] == []

@@ -1,0 +1,106 @@
+"""Rules of the whole house that no linter knows."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted([*(ROOT / "efr").rglob("*.py"), *ROOT.glob("*.py")])
+
+
+def modules() -> Iterator[tuple[Path, ast.Module]]:
+    for path in SOURCES:
+        yield path.relative_to(ROOT), ast.parse(path.read_text())
+
+
+def test_threads_are_constructed_in_one_room_and_named() -> None:
+    faults = []
+    for path, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
+                ("threading.Thread", "ThreadPoolExecutor", "threading.Timer", "Timer")
+            ):
+                inside = path.parts[:2] == ("efr", "threads")
+                # efr.threads.timer.Timer is ours.
+                if not inside and "Timer" not in ast.unparse(node.func):
+                    faults.append(f"{path}:{node.lineno}")
+                if ast.unparse(node.func) == "threading.Timer":
+                    faults.append(f"{path}:{node.lineno}")
+    assert faults == []
+
+
+def test_no_thread_is_a_daemon_thread() -> None:
+    text = {path: path.read_text() for path in (ROOT / "efr").rglob("*.py")}
+    assert [p for p, t in text.items() if re.search(r"daemon\s*=\s*True", t)] == []
+
+
+def test_modules_stay_readable() -> None:
+    """Under 600 lines, and a docstring that says what the module owns."""
+    faults = []
+    for path, tree in modules():
+        if len((ROOT / path).read_text().splitlines()) > 600:
+            faults.append(f"{path} has more than 600 lines")
+        if not ast.get_docstring(tree):
+            faults.append(f"{path} does not say what it owns")
+    assert faults == []
+
+
+def test_functions_stay_short() -> None:
+    faults = [
+        f"{path}:{node.lineno} {node.name} has {(node.end_lineno or 0) - node.lineno + 1} lines"
+        for path, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno + 1 > 60
+    ]
+    assert faults == []
+
+
+@pytest.mark.parametrize(
+    ("package", "rooms"),
+    [
+        ("apsw", ("store",)),
+        ("orjson", ("wire",)),
+        ("pyte", ("shell",)),
+        ("urllib3", ("providers",)),
+        ("argparse", ()),
+        ("asyncio", ()),
+    ],
+)
+def test_a_dangerous_package_has_one_owner(package: str, rooms: tuple[str, ...]) -> None:
+    users = set()
+    for path, tree in modules():
+        for node in ast.walk(tree):
+            names = (
+                [a.name for a in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module or ""]
+                if isinstance(node, ast.ImportFrom)
+                else []
+            )
+            if any(name.split(".")[0] == package for name in names):
+                users.add(path.parts[1] if path.parts[0] == "efr" else path.name)
+    assert users <= set(rooms)
+
+
+def test_the_product_speaks_of_itself_alone() -> None:
+    """No path of a build machine, no note to its makers."""
+    words = re.compile(r"/work/|\bTODO\b|\bFIXME\b|\bXXX\b|issue #?\d|NotImplementedError")
+    folders = ("efr", "docs", "sql", "scripts", "bench", "tests")
+    files = [
+        p
+        for folder in folders
+        for p in (ROOT / folder).rglob("*")
+        if p.suffix in {".py", ".md", ".sql", ".zsh", ".service"} and p != Path(__file__)
+    ]
+    faults = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in files
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if words.search(line)
+    ]
+    assert faults == []
