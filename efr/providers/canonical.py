@@ -5,8 +5,8 @@ of a stream and its fold into one assistant message. How a provider spells these
 own API belongs in that provider's module.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -44,9 +44,7 @@ class ToolCallBlock(Struct, frozen=True, tag_field="kind", tag="tool_call", omit
     freeform: bool = False
 
 
-class ToolResultBlock(
-    Struct, frozen=True, tag_field="kind", tag="tool_result", omit_defaults=True
-):
+class ToolResultBlock(Struct, frozen=True, tag_field="kind", tag="tool_result", omit_defaults=True):
     """The answer to a call; it travels in a user message."""
 
     call_id: str
@@ -277,6 +275,16 @@ class Folded(Struct, frozen=True):
     usage: CallUsage | None
 
 
+_TextKind = type[TextBlock] | type[ReasoningBlock]
+
+
+class Growth(NamedTuple):
+    """What one event added to the visible text and reasoning, blank lines between blocks too."""
+
+    text: str = ""
+    reasoning: str = ""
+
+
 class _OpenCall:
     __slots__ = ("arguments", "done", "start")
 
@@ -297,7 +305,7 @@ class _OpenCall:
 class _OpenText:
     __slots__ = ("kind", "parts")
 
-    def __init__(self, kind: type[TextBlock] | type[ReasoningBlock]) -> None:
+    def __init__(self, kind: _TextKind) -> None:
         self.kind = kind
         self.parts: list[str] = []
 
@@ -324,22 +332,23 @@ class StreamFold:
 
     @property
     def text(self) -> str:
-        """The text so far, blocks joined by a blank line."""
-        return "\n\n".join(
-            "".join(part.parts)
-            for part in self._content
-            if isinstance(part, _OpenText) and part.kind is TextBlock
-        )
+        """The text so far, blocks joined by a blank line: the sum of every Growth.text."""
+        return self._joined(TextBlock)
 
-    def feed(self, event: StreamEvent) -> None:
-        """Raises InvalidStream when the event breaks the order."""
+    @property
+    def reasoning(self) -> str:
+        """The reasoning so far, blocks joined by a blank line."""
+        return self._joined(ReasoningBlock)
+
+    def feed(self, event: StreamEvent) -> Growth:
+        """Takes one event in. Raises InvalidStream when it breaks the order."""
         if self._done is not None:
             raise InvalidStream("an event after the end")
         match event:
             case TextDelta(text=text):
-                self._append(TextBlock, text)
+                return Growth(text=self._append(TextBlock, text))
             case ReasoningDelta(text=text):
-                self._append(ReasoningBlock, text)
+                return Growth(reasoning=self._append(ReasoningBlock, text))
             case ToolCallStart():
                 self._start(event)
             case ToolCallDelta(call_id=call_id, arguments=arguments):
@@ -354,6 +363,7 @@ class StreamFold:
                 self._finish(event)
             case Raw():
                 pass
+        return Growth()
 
     def result(self) -> Folded:
         """The whole answer. Raises Incomplete before the end of the stream."""
@@ -368,14 +378,26 @@ class StreamFold:
         parts = (part.block() for part in self._content if isinstance(part, _OpenText))
         return Message("assistant", tuple(parts))
 
-    def _append(self, kind: type[TextBlock] | type[ReasoningBlock], text: str) -> None:
+    def _joined(self, kind: _TextKind) -> str:
+        return "\n\n".join("".join(part.parts) for part in self._texts(kind))
+
+    def _texts(self, kind: _TextKind) -> Iterator[_OpenText]:
+        for part in self._content:
+            if isinstance(part, _OpenText) and part.kind is kind:
+                yield part
+
+    def _append(self, kind: _TextKind, text: str) -> str:
         if not text:
-            return
+            return ""
         last = self._content[-1] if self._content else None
-        if not isinstance(last, _OpenText) or last.kind is not kind:
-            last = _OpenText(kind)
-            self._content.append(last)
-        last.parts.append(text)
+        if isinstance(last, _OpenText) and last.kind is kind:
+            last.parts.append(text)
+            return text
+        gap = "\n\n" if next(self._texts(kind), None) is not None else ""
+        block = _OpenText(kind)
+        block.parts.append(text)
+        self._content.append(block)
+        return gap + text
 
     def _start(self, event: ToolCallStart) -> None:
         if event.call_id in self._calls:

@@ -1,0 +1,125 @@
+"""The body of a chat completions call: the plain subset that every compatible server takes.
+
+Pure. The mapping is written down in chat_completions.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+from efr.providers.canonical import (
+    Block,
+    ImageBlock,
+    Json,
+    Request,
+    TextBlock,
+    ToolCallBlock,
+    ToolDefinition,
+    ToolResultBlock,
+)
+from efr.providers.provider_json import NotJson, compact, parse
+from efr.providers.withdrawn import NOT_ANSWERED, offered_names, show_withdrawn
+
+_BLANK_LINE: Final = "\n\n"
+
+ChatMessage = dict[str, Json]
+
+
+def build_body(request: Request, max_tokens: int | None, usage: bool) -> str:
+    """The JSON text of the body. usage: ask for the count of tokens."""
+    parallel = request.provider_options.get("parallel_tool_calls")
+    members: dict[str, Json] = {
+        "model": request.model,
+        "messages": list(chat_messages(request)),
+        "tools": [_tool(tool) for tool in request.tools] or None,
+        "parallel_tool_calls": parallel if isinstance(parallel, bool) and request.tools else None,
+        "max_tokens": max_tokens,
+        "reasoning_effort": request.effort,
+        "stream": True,
+        "stream_options": {"include_usage": True} if usage else None,
+    }
+    return compact({name: value for name, value in members.items() if value is not None})
+
+
+def chat_messages(request: Request) -> Iterator[ChatMessage]:
+    """System, then the messages: every call answered right behind it, adjacent roles merged."""
+    if request.system:
+        yield {"role": "system", "content": request.system}
+    shown = show_withdrawn(request.messages, offered_names(request.tools))
+    open_ids: list[str] = []
+    for role, group in groupby(shown, key=lambda message: message.role):
+        blocks = [block for message in group for block in message.content]
+        if role == "user":
+            yield from _results(blocks, open_ids)
+            open_ids = []
+            yield from _user(blocks)
+        else:
+            calls = [block for block in blocks if isinstance(block, ToolCallBlock)]
+            open_ids = [call.call_id for call in calls]
+            yield from _assistant(blocks, calls)
+    yield from _results([], open_ids)
+
+
+def _results(blocks: Sequence[Block], open_ids: Sequence[str]) -> Iterator[ChatMessage]:
+    results = {block.call_id: block for block in blocks if isinstance(block, ToolResultBlock)}
+    for call_id in open_ids:
+        block = results.get(call_id, ToolResultBlock(call_id, NOT_ANSWERED, is_error=True))
+        output = f"Error: {block.output}" if block.is_error else block.output
+        yield {"role": "tool", "tool_call_id": call_id, "content": output}
+
+
+def _user(blocks: Sequence[Block]) -> Iterator[ChatMessage]:
+    texts = _texts(blocks)
+    images = [block for block in blocks if isinstance(block, ImageBlock)]
+    if images:
+        parts: list[Json] = [{"type": "text", "text": text} for text in texts]
+        parts += [_image(image) for image in images]
+        yield {"role": "user", "content": parts}
+    elif texts:
+        yield {"role": "user", "content": _BLANK_LINE.join(texts)}
+
+
+def _assistant(blocks: Sequence[Block], calls: Sequence[ToolCallBlock]) -> Iterator[ChatMessage]:
+    text = _BLANK_LINE.join(_texts(blocks))
+    if calls:
+        tool_calls = [_call(call) for call in calls]
+        yield {"role": "assistant", "content": text, "tool_calls": tool_calls}
+    elif text:
+        yield {"role": "assistant", "content": text}
+
+
+def _texts(blocks: Sequence[Block]) -> list[str]:
+    return [block.text for block in blocks if isinstance(block, TextBlock) and block.text]
+
+
+def _image(block: ImageBlock) -> Json:
+    url = f"data:{block.media_type};base64,{block.data}"
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def _call(block: ToolCallBlock) -> Json:
+    function = {"name": block.name, "arguments": _arguments(block)}
+    return {"type": "function", "id": block.call_id, "function": function}
+
+
+def _arguments(block: ToolCallBlock) -> str:
+    """The text of an object: chat templates parse it and want its members."""
+    if isinstance(block.input, dict):
+        return compact(block.input)
+    if isinstance(block.input, str) and not block.freeform:
+        try:
+            value = parse(block.input)
+        except NotJson:
+            value = None
+        if isinstance(value, dict):
+            return compact(value)
+    return compact({"input": block.input})
+
+
+def _tool(tool: ToolDefinition) -> Json:
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": dict(tool.input_schema),
+    }
+    return {"type": "function", "function": function}

@@ -1,0 +1,214 @@
+"""The event stream of chat completions, read into canonical events with a forgiving eye.
+
+One reader per answer, fed from one thread; no I/O. The mapping, and what compatible servers do
+differently, is written down in chat_completions.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from efr.providers.canonical import (
+    CallUsage,
+    Done,
+    Json,
+    Raw,
+    ReasoningDelta,
+    StopReason,
+    StreamEvent,
+    TextDelta,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    UsageEvent,
+)
+from efr.providers.errors import DecodeFailed, InvalidStream, ProviderError
+from efr.providers.openai_stream import Event, count
+from efr.providers.provider_json import NotJson, compact, parse
+from efr.providers.sse import ServerEvent
+
+log = logging.getLogger("efr.providers.chat")
+
+_STOP_REASONS: Final[Mapping[str, StopReason]] = {
+    "length": "max_tokens",
+    "content_filter": "content_filter",
+}
+_REASONING_MEMBERS: Final = ("reasoning_content", "reasoning")
+_NO_ARGUMENTS: Final = "{}"
+
+
+@dataclass
+class _Call:
+    """A call of this answer, in the order in which the server named it."""
+
+    index: Json
+    given_id: str = ""
+    call_id: str = ""
+    name: str = ""
+    collected: str = ""
+
+    @property
+    def started(self) -> bool:
+        return bool(self.call_id)
+
+
+class ChatReader:
+    """Reads one answer; `finished` after [DONE], or at the end after a finish reason."""
+
+    def __init__(self, read_error: Callable[[Json], ProviderError], id_seed: str) -> None:
+        self._read_error = read_error
+        self._id_seed = id_seed  # makes ids for servers that send none
+        self._calls: list[_Call] = []
+        self._usage: CallUsage | None = None
+        self._reason: str | None = None
+        self.finished = False
+
+    def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
+        """The canonical events of one event. Raises a ProviderError that ends the stream."""
+        if event.data.strip() == "[DONE]":
+            yield from self._finish()
+            return
+        yield from self.feed_value(_object(event.data))
+
+    def feed_value(self, value: Event) -> Iterator[StreamEvent]:
+        """The same for one parsed chunk, or a whole completion of a server that cannot stream."""
+        if value.get("error"):
+            raise self._read_error(value)
+        usage = value.get("usage")
+        if isinstance(usage, dict):
+            self._usage = read_usage(usage)
+        choices = value.get("choices")
+        if not isinstance(choices, list):
+            if "usage" not in value:
+                yield Raw(value)
+            return
+        for choice in choices:
+            if isinstance(choice, dict) and choice.get("index") in (0, None):
+                yield from self._choice(choice)
+
+    def end(self) -> Iterator[StreamEvent]:
+        """Some servers end without [DONE]: whole when they gave a finish reason."""
+        if self._reason is not None and not self.finished:
+            yield from self._finish()
+
+    def _choice(self, choice: Event) -> Iterator[StreamEvent]:
+        delta = choice.get("delta") or choice.get("message")
+        if isinstance(delta, dict):
+            yield from self._delta(delta)
+        if isinstance(choice.get("finish_reason"), str) and choice["finish_reason"]:
+            self._reason = choice["finish_reason"]
+
+    def _delta(self, delta: Event) -> Iterator[StreamEvent]:
+        for name in _REASONING_MEMBERS:
+            if text := _text(delta.get(name)):
+                yield ReasoningDelta(text)
+                break
+        for name in ("content", "refusal"):
+            if text := _text(delta.get(name)):
+                yield TextDelta(text)
+        calls = delta.get("tool_calls")
+        for position, entry in enumerate(calls if isinstance(calls, list) else ()):
+            if isinstance(entry, dict):
+                yield from self._call(entry, position)
+        legacy = delta.get("function_call")
+        if isinstance(legacy, dict):
+            yield from self._call({"index": "function_call", "function": legacy}, 0)
+
+    def _call(self, entry: Event, position: int) -> Iterator[StreamEvent]:
+        function = entry.get("function")
+        function = function if isinstance(function, dict) else {}
+        call = self._find(entry, position, bool(function.get("name")))
+        call.given_id = call.given_id or _text(entry.get("id"))
+        call.name = call.name or _text(function.get("name"))
+        piece = function.get("arguments")
+        text = piece if isinstance(piece, str) else "" if piece is None else compact(piece)
+        call.collected += text
+        if not call.started and call.name:
+            call.call_id = self._unique_id(call)
+            yield ToolCallStart(call.call_id, call.name)
+            text = call.collected
+        if call.started and text:
+            yield ToolCallDelta(call.call_id, text)
+
+    def _find(self, entry: Event, position: int, named: bool) -> _Call:
+        """The call that a piece belongs to, or a new one.
+
+        By index; but a new id with a name is a new call even at a known index (some servers
+        number every call 0), and so is a name without an index.
+        """
+        index, given = entry.get("index"), _text(entry.get("id"))
+        known = [call for call in self._calls if given and call.given_id == given]
+        if not known and index is not None:
+            known = [call for call in self._calls if call.index == index]
+            if known and named and given and known[-1].given_id not in ("", given):
+                known = []
+        elif not known and not named and self._calls:
+            known = [self._calls[-1]]
+        if known:
+            return known[-1]
+        call = _Call(index if index is not None else ("at", len(self._calls), position))
+        self._calls.append(call)
+        return call
+
+    def _unique_id(self, call: _Call) -> str:
+        taken = {other.call_id for other in self._calls}
+        wanted = call.given_id or f"call_{self._id_seed}_{self._calls.index(call)}"
+        unique, number = wanted, 1
+        while unique in taken:
+            number += 1
+            unique = f"{wanted}_{number}"
+        return unique
+
+    def _finish(self) -> Iterator[StreamEvent]:
+        cut = self._reason in _STOP_REASONS
+        for call in self._calls:
+            if not call.started:
+                raise InvalidStream("a call without a name")
+            if cut and not _is_object(call.collected):
+                raise InvalidStream("a call was cut off")
+            yield ToolCallEnd(call.call_id, call.collected.strip() or _NO_ARGUMENTS)
+        if self._usage is not None:
+            yield UsageEvent(self._usage)
+        fallback: StopReason = "tool_use" if self._calls else "end_turn"
+        self.finished = True
+        yield Done(_STOP_REASONS.get(self._reason or "", fallback))
+
+
+def read_usage(usage: Event) -> CallUsage:
+    """The counts of a usage object; missing or null is 0."""
+    inputs = usage.get("prompt_tokens_details")
+    inputs = inputs if isinstance(inputs, dict) else {}
+    outputs = usage.get("completion_tokens_details")
+    outputs = outputs if isinstance(outputs, dict) else {}
+    return CallUsage(
+        input_tokens=count(usage, "prompt_tokens"),
+        output_tokens=count(usage, "completion_tokens"),
+        cached_input_tokens=count(inputs, "cached_tokens"),
+        reasoning_tokens=count(outputs, "reasoning_tokens"),
+        cache_write_tokens=count(inputs, "cache_write_tokens"),
+    )
+
+
+def _object(data: str) -> Event:
+    try:
+        value = parse(data)
+    except NotJson as exc:
+        raise DecodeFailed(str(exc)) from exc
+    if not isinstance(value, dict):
+        raise DecodeFailed("an event that is no object")
+    return value
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(parse(text), dict)
+    except NotJson:
+        return False
+
+
+def _text(value: Json) -> str:
+    """Text, or the texts of a list of parts."""
+    if isinstance(value, list):
+        return "".join(_text(part.get("text")) for part in value if isinstance(part, dict))
+    return value if isinstance(value, str) else ""

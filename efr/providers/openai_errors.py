@@ -1,0 +1,155 @@
+"""What an OpenAI-shaped error means: class, and whether and when to try again.
+
+Pure; shared by the Responses API and by compatible servers. Bodies come in several shapes; the
+server's message is cut and loses the key before it enters an error.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from efr.providers import errors as err
+from efr.providers.canonical import Json
+from efr.providers.provider_json import NotJson, parse
+from efr.providers.retry import NOT_ACTED_ON, Verdict
+
+MESSAGE_MAX_CHARS: Final = 1000
+KEY_PLACEHOLDER: Final = "[key]"
+
+_SPENT: Final = frozenset(
+    {
+        "insufficient_quota",
+        "usage_not_included",
+        "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+    }
+)  # waiting does not help
+_RATE_CODES: Final = frozenset({"rate_limit_exceeded", "rate_limit_error"})
+_NO_SUCH_MODEL: Final = re.compile(
+    r"\bmodel\b.*\b(not supported|unsupported|does not exist|not found)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_TRY_AGAIN: Final = re.compile(
+    r"try again in (?:(?P<ms>[\d.]+)\s*ms|(?:(?P<m>\d+)\s*m)?\s*(?:(?P<s>[\d.]+)\s*s)?)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class ErrorFacts:
+    """What an error body or event says."""
+
+    message: str
+    code: str | None = None
+    type: str | None = None
+    resets_at: float | None = None  # seconds since 1970
+    resets_in_s: float | None = None
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(name for name in (self.code, self.type) if name)
+
+
+def scrub(message: str, secret: str | None) -> str:
+    """The message without the key, cut to its limit."""
+    if secret:
+        message = message.replace(secret, KEY_PLACEHOLDER)
+    return message[:MESSAGE_MAX_CHARS]
+
+
+def read_body(body: bytes, reason: str, secret: str | None) -> ErrorFacts:
+    """The facts of an error body of any known shape; the status reason when it has none."""
+    text = body.decode("utf-8", "replace")
+    try:
+        value = parse(text)
+    except NotJson:
+        return ErrorFacts(scrub(text.strip() or reason, secret))
+    return read_value(value, reason, secret)
+
+
+def read_value(value: Json, reason: str, secret: str | None) -> ErrorFacts:
+    """The same for a parsed value, such as an event of a stream."""
+    if isinstance(value, dict):
+        for name in ("error", "detail"):
+            if value.get(name):
+                value = value[name]
+                break
+    if isinstance(value, str):
+        return ErrorFacts(scrub(value or reason, secret))
+    if not isinstance(value, dict):
+        return ErrorFacts(reason)
+    return ErrorFacts(
+        message=scrub(_text(value, "message") or reason, secret),
+        code=_text(value, "code"),
+        type=_text(value, "type"),
+        resets_at=_number(value, "resets_at"),
+        resets_in_s=_number(value, "resets_in_seconds"),
+    )
+
+
+def judge_status(
+    status: int, facts: ErrorFacts, model: str, header_wait_s: float | None, now_us: int
+) -> Verdict:
+    """What a status other than 2xx means for a POST."""
+    if status == 401:
+        return Verdict(err.Unauthorized(facts.message))
+    if status == 429 and not facts.names & _SPENT:
+        wait_s = header_wait_s if header_wait_s is not None else _told_wait_s(facts, now_us)
+        return Verdict(err.RateLimited(wait_s), again=True, wait_s=wait_s)
+    if status == 413 or facts.code == "context_length_exceeded":
+        return Verdict(err.ContextOverflow(facts.message))
+    if facts.code == "model_not_found" or (status == 400 and _NO_SUCH_MODEL.search(facts.message)):
+        return Verdict(err.UnknownModel(model))
+    error = err.ApiError(status, facts.code or facts.type, facts.message)
+    again = status in NOT_ACTED_ON and status != 429
+    return Verdict(error, again=again, wait_s=header_wait_s)
+
+
+def judge_event(facts: ErrorFacts, model: str, now_us: int) -> err.ProviderError:
+    """What an error inside a stream means; it is never sent again."""
+    if facts.code == "context_length_exceeded":
+        return err.ContextOverflow(facts.message)
+    if facts.names & _RATE_CODES:
+        return err.RateLimited(_told_wait_s(facts, now_us))
+    if facts.code == "model_not_found":
+        return err.UnknownModel(model)
+    return err.ApiError(None, facts.code or facts.type, facts.message)
+
+
+def _told_wait_s(facts: ErrorFacts, now_us: int) -> float | None:
+    if facts.resets_at is not None:
+        return max(facts.resets_at - now_us / 1e6, 0.0)
+    if facts.resets_in_s is not None:
+        return max(facts.resets_in_s, 0.0)
+    match = _TRY_AGAIN.search(facts.message)
+    if match is None:
+        return None
+    if match["ms"]:
+        return _float(match["ms"], 0.001)
+    if match["m"] or match["s"]:
+        return (_float(match["m"], 60) or 0.0) + (_float(match["s"], 1) or 0.0)
+    return None
+
+
+def _float(text: str | None, unit: float) -> float | None:
+    try:
+        return float(text) * unit if text else None
+    except ValueError:
+        return None
+
+
+def _text(value: Mapping[str, Json], name: str) -> str | None:
+    member = value.get(name)
+    if isinstance(member, int) and not isinstance(member, bool):
+        return str(member)  # some servers number their codes
+    return member if isinstance(member, str) and member else None
+
+
+def _number(value: Mapping[str, Json], name: str) -> float | None:
+    member = value.get(name)
+    if isinstance(member, bool) or not isinstance(member, int | float):
+        return None
+    return float(member)

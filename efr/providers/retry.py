@@ -1,0 +1,131 @@
+"""When a request is sent again, and after how long.
+
+The policy is pure; send_with_retries blocks the calling thread, and a Cancel ends its waits.
+A model call is sent again only when the server certainly did not act on it: no connection was
+made, or the status says so. Never after the first byte of a stream, never after a timeout.
+"""
+
+import email.utils
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from efr.base.cancel import Cancel
+from efr.base.clock import Clock
+from efr.providers.errors import ProviderError, TransportFailed
+from efr.providers.http import HttpAnswer, HttpCall, HttpClient
+
+ATTEMPTS: Final = 4
+SERVER_WAIT_MAX_S: Final = 60.0  # a longer wait is the user's to decide
+_BACKOFF_BASE_S: Final = 0.5
+_BACKOFF_MAX_S: Final = 8.0
+
+SAFE_TO_REPEAT: Final = frozenset({408, 429, 500, 502, 503, 504})  # for a GET
+NOT_ACTED_ON: Final = frozenset({408, 429, 503})  # for a POST
+
+_NUMBER: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*")
+
+
+class Random(Protocol):
+    """Where jitter comes from: random.Random, or a fixed value in tests."""
+
+    def random(self) -> float: ...
+
+
+Pause = Callable[[Cancel, float], None]
+"""Waits the given seconds, less when cancelled."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A provider's reading of an answer that is no success."""
+
+    error: ProviderError
+    again: bool = False
+    wait_s: float | None = None  # what the server asks for
+
+
+Judge = Callable[[HttpAnswer, bytes], Verdict]
+
+
+@dataclass(frozen=True)
+class Sender:
+    """The HTTP client with its clock, jitter and way to wait."""
+
+    http: HttpClient
+    clock: Clock
+    random: Random
+    pause: Pause
+
+
+def pause(cancel: Cancel, seconds: float) -> None:
+    """The real wait."""
+    cancel.wait(seconds)
+
+
+def backoff_s(attempt: int, random: float) -> float:
+    """The wait after the given attempt (from 1): half of it fixed, half random (0 to 1)."""
+    whole = min(_BACKOFF_BASE_S * 2.0 ** (attempt - 1), _BACKOFF_MAX_S)
+    return whole / 2 + whole / 2 * random
+
+
+def server_wait_s(header: Callable[[str], str | None], now_us: int) -> float | None:
+    """What retry-after-ms or Retry-After ask for; a date in the past is 0, nonsense None."""
+    milliseconds = _number(header("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    text = header("retry-after")
+    seconds = _number(text)
+    if seconds is not None or text is None:
+        return seconds
+    try:
+        date = email.utils.parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return max(date.timestamp() - now_us / 1e6, 0.0)
+
+
+def send_with_retries(sender: Sender, call: HttpCall, cancel: Cancel, judge: Judge) -> HttpAnswer:
+    """The first answer of status 2xx; the caller closes it.
+
+    Raises what the judge made of the last refusal, TransportFailed, DecodeFailed, Cancelled.
+    """
+    attempt = 1
+    while True:
+        try:
+            answer = sender.http.send(call, cancel)
+        except TransportFailed as exc:
+            refusal = Verdict(exc, again=not exc.sent or call.method == "GET")
+        else:
+            if 200 <= answer.status < 300:
+                return answer
+            refusal = judge(answer, answer.read_all())
+        wait_s = refusal.wait_s
+        if wait_s is None:
+            wait_s = backoff_s(attempt, sender.random.random())
+        if not refusal.again or attempt == ATTEMPTS or wait_s > SERVER_WAIT_MAX_S:
+            raise refusal.error
+        sender.pause(cancel, wait_s)
+        cancel.raise_if_cancelled()
+        attempt += 1
+
+
+def send_once(sender: Sender, call: HttpCall, cancel: Cancel, judge: Judge) -> HttpAnswer:
+    """The same without a second try."""
+    answer = sender.http.send(call, cancel)
+    if 200 <= answer.status < 300:
+        return answer
+    raise judge(answer, answer.read_all()).error
+
+
+def header_of(headers: Mapping[str, str]) -> Callable[[str], str | None]:
+    """A header reader over a plain mapping with lower-case names."""
+    return lambda name: headers.get(name.lower())
+
+
+def _number(text: str | None) -> float | None:
+    match = _NUMBER.fullmatch(text) if text is not None else None
+    value = float(match[1]) if match else None
+    return value if value is not None and math.isfinite(value) else None
