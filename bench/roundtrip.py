@@ -1,0 +1,92 @@
+"""A prompt on a warm daemon with an instant model: from Enter to the first text, and to the end.
+
+The yardstick is a bare `python -c pass`: what any Python command costs before its first line.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+from bench.live import running
+from bench.table import Row, median
+from efr.client import connect
+from efr.wire import methods as m
+
+RUNS = 15
+
+
+def rows() -> Iterator[Row]:
+    """Rows as they are measured."""
+    bare = median(lambda: timed([sys.executable, "-c", "pass"]), RUNS)
+    with running() as env:
+        firsts: list[float] = []
+        ends: list[float] = []
+        for _ in range(RUNS + 1):
+            first, end = send(env)
+            firsts.append(first)
+            ends.append(end)
+        first, end = sorted(firsts[1:])[RUNS // 2], sorted(ends[1:])[RUNS // 2]
+        yard = f"of a bare python -c pass, {bare * 1000:.1f} ms"
+        yield Row("efr send: Enter to the first text", ms(first), yard, first / bare)
+        yield Row("efr send: Enter to the end", ms(end), yard, end / bare)
+        yield from parts(env, bare)
+
+
+def parts(env: dict[str, str], bare: float) -> Iterator[Row]:
+    """Where the time goes on the daemon's side, over one open connection."""
+    yard = "of a bare python -c pass"
+    with connect(env) as efr:
+        answers, drafts = [], []
+        for _ in range(RUNS):
+            begin = time.perf_counter()
+            sent = efr.call("prompt.send", text="hello", new_conversation=True)
+            answers.append(time.perf_counter() - begin)
+            with efr.stream(
+                "conversation.subscribe",
+                conversation_id=sent.conversation_id,
+                after_seq=sent.seq,
+                drafts=True,
+            ) as stream:
+                for item in stream:
+                    if isinstance(item, m.SubscribeDraft) or is_text(item):
+                        drafts.append(time.perf_counter() - begin)
+                        break
+        answer, draft = sorted(answers)[RUNS // 2], sorted(drafts)[RUNS // 2]
+        yield Row("  of it: prompt.send to its result", ms(answer), yard, answer / bare)
+        yield Row("  of it: prompt.send to the first draft", ms(draft), yard, draft / bare)
+
+
+def is_text(item: object) -> bool:
+    """Whether an item brings text of the answer."""
+    event = getattr(item, "event", None)
+    return type(event).__name__ in ("AssistantMessageUpdated", "AssistantMessageCompleted")
+
+
+def send(env: dict[str, str]) -> tuple[float, float]:
+    """Seconds to the first byte of the answer, and to the end of the command."""
+    begin = time.perf_counter()
+    process = subprocess.Popen(
+        ["efr", "new", "hello"], env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert process.stdout is not None
+    os.read(process.stdout.fileno(), 1)
+    first = time.perf_counter() - begin
+    process.stdout.read()
+    process.wait()
+    return first, time.perf_counter() - begin
+
+
+def timed(argv: list[str]) -> float:
+    """Seconds of one run."""
+    begin = time.perf_counter()
+    subprocess.run(argv, check=True)
+    return time.perf_counter() - begin
+
+
+def ms(seconds: float) -> str:
+    """Milliseconds in words."""
+    return f"{seconds * 1000:.1f} ms"
