@@ -1,0 +1,260 @@
+"""The `socket-server` thread: the listening Unix socket and every client's connection.
+
+One selector owns the listener, all sockets and all buffers. Other threads never touch a socket:
+they put an answer, or the news that a stream has something, into the inbox and send one wake-up
+byte. The inbox is bounded by what it holds: one answer for a request in flight (at most 64 * 32)
+and about one wake-up per stream. Methods run elsewhere (`handlers.py`); what they mean is the
+`Dispatch`'s business.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import selectors
+import socket
+import struct
+from collections import deque
+from threading import Thread
+
+from efr.base.clock import Clock
+from efr.threads.connection import Connection, InFlight, Limits
+from efr.threads.handlers import Handlers
+from efr.threads.listener import Listener
+from efr.threads.requests import Answer, Dispatch
+from efr.wire.errors import ErrorBody
+
+_log = logging.getLogger("efr.daemon")
+
+_CREDENTIALS = struct.Struct("3i")  # pid, uid, gid: unix(7), SO_PEERCRED
+_OUT_OF_ROOM = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+
+class SocketServer(Thread):
+    """Serves one listener until it is stopped."""
+
+    def __init__(
+        self,
+        listener: Listener,
+        dispatch: Dispatch,
+        handlers: Handlers,
+        clock: Clock,
+        limits: Limits | None = None,
+    ) -> None:
+        super().__init__(name="socket-server")
+        self._listener = listener
+        self._dispatch = dispatch
+        self._handlers = handlers
+        self._clock = clock
+        self._limits = limits or Limits()
+        self._selector = selectors.DefaultSelector()
+        self._wake_reader, self._wake_writer = socket.socketpair()
+        self._wake_reader.setblocking(False)
+        self._wake_writer.setblocking(False)
+        self._inbox: deque[tuple[Connection, InFlight, Answer | None]] = deque()
+        self._connections: dict[int, Connection] = {}  # by descriptor
+        self._next_id = 1
+        self._accepting = True
+        self._accept_again: float | None = None  # monotonic; None: the listener is watched
+        self._close_by: float | None = None  # monotonic; set by begin_stop
+        self._ended = False
+
+    # From any thread.
+
+    def begin_stop(self, close_by: float) -> None:
+        """Stops accepting, cancels every request, flushes until `close_by`. Returns at once."""
+        self._close_by = close_by if self._close_by is None else min(self._close_by, close_by)
+        self.wake()
+
+    def stop(self, deadline: float) -> bool:
+        """Stops and joins; False when the thread missed `deadline`. May be called twice."""
+        self.begin_stop(deadline)
+        if self.is_alive():
+            self.join(max(0.0, deadline - self._clock.monotonic()) + 0.1)  # the last close itself
+        elif not self._ended:
+            self._end()  # it never ran
+        return not self.is_alive()
+
+    def wake(self) -> None:
+        """Ends the wait of the selector. Never blocks."""
+        try:
+            self._wake_writer.send(b"\0")
+        except OSError:
+            return  # the pipe is full of wake-ups, or the server has ended
+
+    def _post(self, connection: Connection, request: InFlight, answer: Answer | None) -> None:
+        if self._ended:
+            _close_unused(answer)
+            return
+        self._inbox.append((connection, request, answer))
+        self.wake()
+
+    # The loop.
+
+    def run(self) -> None:
+        try:
+            self._selector.register(self._wake_reader, selectors.EVENT_READ)
+            self._selector.register(self._listener.socket, selectors.EVENT_READ)
+            busy: set[Connection] = set()
+            while not self._done():
+                now = self._clock.monotonic()
+                timeout = 0.0 if busy else self._timeout(now)
+                busy |= self._take_events(self._selector.select(timeout))
+                busy |= self._take_inbox()
+                self._take_deadlines(self._clock.monotonic())
+                busy = self._advance(busy)
+        finally:
+            self._end()
+
+    def _take_events(self, events: list[tuple[selectors.SelectorKey, int]]) -> set[Connection]:
+        touched: set[Connection] = set()
+        for key, mask in events:
+            connection = key.data
+            if isinstance(connection, Connection):
+                if mask & selectors.EVENT_READ and connection.wants_read:
+                    connection.readable(self._clock.monotonic())
+                touched.add(connection)
+            elif key.fileobj is self._listener.socket:
+                touched |= self._accept()
+            else:
+                self._drain_wake_ups()
+        return touched
+
+    def _take_inbox(self) -> set[Connection]:
+        touched: set[Connection] = set()
+        for _ in range(len(self._inbox)):
+            connection, request, answer = self._inbox.popleft()
+            connection.deliver(request, answer)
+            touched.add(connection)
+        return touched
+
+    def _take_deadlines(self, now: float) -> None:
+        if self._close_by is not None:
+            self._stop_accepting()
+            for connection in self._connections.values():
+                connection.begin_close(self._close_by)
+        if self._accept_again is not None and now >= self._accept_again:
+            self._accept_again = None
+            self._selector.register(self._listener.socket, selectors.EVENT_READ)
+        for connection in list(self._connections.values()):
+            if connection.close_by is not None and now >= connection.close_by:
+                self._drop(connection)
+
+    def _advance(self, touched: set[Connection]) -> set[Connection]:
+        """One turn for each; returns those that can go on at once."""
+        busy: set[Connection] = set()
+        closing = self._connections.values() if self._close_by is not None else ()
+        for connection in touched.union(closing):
+            if connection.socket.fileno() < 0:
+                continue  # dropped meanwhile
+            connection.advance(self._clock.monotonic())
+            if connection.dead or (connection.close_by is not None and connection.empty):
+                self._drop(connection)
+                continue
+            self._watch(connection)
+            if connection.has_more:
+                busy.add(connection)
+        return busy
+
+    def _timeout(self, now: float) -> float | None:
+        due = [c.close_by for c in self._connections.values() if c.close_by is not None]
+        if self._accept_again is not None:
+            due.append(self._accept_again)
+        if self._inbox:
+            return 0.0
+        return max(0.0, min(due) - now) if due else None
+
+    def _watch(self, connection: Connection) -> None:
+        mask = selectors.EVENT_READ if connection.wants_read else 0
+        mask |= selectors.EVENT_WRITE if connection.wants_write else 0
+        self._selector.modify(connection.socket, mask or selectors.EVENT_READ, connection)
+
+    def _drop(self, connection: Connection) -> None:
+        now = self._clock.monotonic()
+        connection.lose(now)
+        del self._connections[connection.socket.fileno()]
+        self._selector.unregister(connection.socket)
+        connection.socket.close()
+
+    # Accepting.
+
+    def _accept(self) -> set[Connection]:
+        fresh: set[Connection] = set()
+        while True:
+            try:
+                sock, _ = self._listener.socket.accept()
+            except BlockingIOError:
+                return fresh
+            except OSError as exc:
+                if exc.errno in _OUT_OF_ROOM:
+                    self._pause_accepting(exc)
+                    return fresh
+                continue  # the client hung up while it waited
+            connection = self._admit(sock)
+            if connection is None:
+                sock.close()
+            else:
+                fresh.add(connection)
+
+    def _admit(self, sock: socket.socket) -> Connection | None:
+        sock.setblocking(False)
+        credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        pid, uid, _ = _CREDENTIALS.unpack(credentials)
+        if uid != os.geteuid():
+            _log.warning("closed a connection of user id %d", uid)
+            return None
+        if len(self._connections) >= self._limits.connections:
+            _log.warning("closed a connection: %d are open", self._limits.connections)
+            return None
+        peer = self._dispatch.connected(self._next_id, pid)
+        self._next_id += 1
+        connection = Connection(
+            sock, peer, self._dispatch, self._handlers.submit, self._post, self._limits
+        )
+        self._connections[sock.fileno()] = connection
+        self._selector.register(sock, selectors.EVENT_READ, connection)
+        return connection
+
+    def _pause_accepting(self, exc: OSError) -> None:
+        if self._accept_again is None:
+            _log.warning("cannot accept a connection now: %s", exc.strerror)
+            self._selector.unregister(self._listener.socket)
+        self._accept_again = self._clock.monotonic() + self._limits.accept_pause_s
+
+    # The end.
+
+    def _stop_accepting(self) -> None:
+        if self._accepting:
+            self._accepting = False
+            if self._accept_again is None:
+                self._selector.unregister(self._listener.socket)
+            self._accept_again = None
+            self._listener.close()
+
+    def _done(self) -> bool:
+        return self._close_by is not None and not self._accepting and not self._connections
+
+    def _drain_wake_ups(self) -> None:
+        try:
+            while self._wake_reader.recv(4096):
+                pass
+        except BlockingIOError:
+            return
+
+    def _end(self) -> None:
+        self._ended = True
+        for connection in list(self._connections.values()):
+            self._drop(connection)
+        while self._inbox:
+            _close_unused(self._inbox.popleft()[2])
+        self._listener.close()
+        self._selector.close()
+        self._wake_writer.close()
+        self._wake_reader.close()
+
+
+def _close_unused(answer: Answer | None) -> None:
+    """Lets go of a stream that no connection will ever pull."""
+    if answer is not None and not isinstance(answer, bytes | ErrorBody):
+        answer.close()
