@@ -1,0 +1,173 @@
+"""The one place that opens SQLite, and the one that translates its errors.
+
+Every connection gets the same pragmas, read back after they were set. A connection is opened,
+used and closed on one thread. A reader never sets the journal mode: it only reads it back, so it
+opens at once also while a writer holds its lock.
+
+Facts: sqlite.org/wal.html, sqlite.org/pragma.html.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, TypeAlias, TypeVar
+
+import apsw
+
+from efr.store.backups import newest_backup
+from efr.store.errors import (
+    StoreBusy,
+    StoreCannotOpen,
+    StoreCorrupt,
+    StoreError,
+    StoreFault,
+    StoreFull,
+    StoreLacks,
+    StoreNotWal,
+    StoreReadOnly,
+    StoreTooNew,
+)
+from efr.store.steps import NEWEST
+
+Connection: TypeAlias = apsw.Connection
+T = TypeVar("T")
+
+BUSY_TIMEOUT_MS: Final = 5000  # how long a stranger's lock may hold us up before `StoreBusy`
+WAL_LIMIT_BYTES: Final = 64 << 20  # the log is cut back to this after a checkpoint
+
+_PRAGMAS: Final[tuple[tuple[str, int], ...]] = (
+    ("busy_timeout", BUSY_TIMEOUT_MS),
+    ("synchronous", 1),  # NORMAL: with WAL a crash of the process loses nothing
+    ("foreign_keys", 1),
+    ("journal_size_limit", WAL_LIMIT_BYTES),
+    ("temp_store", 2),  # MEMORY
+)
+
+_FULL_ERRNO: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def open(path: Path, *, read_only: bool = False) -> Connection:
+    """Opens the database (and makes it, unless `read_only`), ready for use.
+
+    Raises StoreTooNew and leaves the file alone when a newer build wrote it, StoreNotWal when its
+    file system cannot hold a write-ahead log, StoreCorrupt when it is damaged or no database.
+    """
+    with translated(path):
+        if not read_only:
+            _make_private(path)
+        flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
+        conn = apsw.Connection(str(path), flags=flags)
+        try:
+            _set_up(conn, path, read_only=read_only)
+        except BaseException:
+            conn.close()
+            raise
+        return conn
+
+
+def checkpoint(path: Path) -> None:
+    """Moves the write-ahead log into the database and empties it. The last step of a stop."""
+    with translated(path):
+        conn = open(path)
+        try:
+            conn.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        finally:
+            conn.close()
+
+
+def transact(conn: Connection, work: Callable[[], T]) -> T:
+    """Runs `work` in one immediate transaction; any exception rolls it back."""
+    conn.execute("BEGIN IMMEDIATE")
+    try:
+        done = work()
+        conn.execute("COMMIT")
+    except BaseException:
+        roll_back(conn)
+        raise
+    return done
+
+
+def roll_back(conn: Connection) -> None:
+    """Ends the transaction without a trace; SQLite may have done it already (a full disk)."""
+    if conn.in_transaction:
+        conn.execute("ROLLBACK")
+
+
+def path_of(conn: Connection) -> Path:
+    """The database file of a connection."""
+    return Path(conn.filename)
+
+
+@contextmanager
+def translated(path: Path, conn: Connection | None = None) -> Iterator[None]:
+    """Turns apsw's exceptions into the store's own. `conn` tells a full disk from other I/O."""
+    try:
+        yield
+    except apsw.Error as exc:
+        raise translate(exc, path, conn) from exc
+
+
+def translate(exc: apsw.Error, path: Path, conn: Connection | None = None) -> StoreError:
+    """The store's own error for one of apsw's."""
+    detail = str(exc)
+    if isinstance(exc, apsw.CorruptError | apsw.NotADBError):
+        return StoreCorrupt(path, detail, newest_backup(path))
+    if isinstance(exc, apsw.IOError) and conn is not None and conn.system_errno in _FULL_ERRNO:
+        return StoreFull(path, detail)  # a quota, or a log that the disk has no room for
+    for kind, fault in _FAULTS:
+        if isinstance(exc, kind):
+            return fault(path, detail)
+    return StoreFault(path, detail)
+
+
+_FAULTS: Final[tuple[tuple[type[apsw.Error], type[StoreFault]], ...]] = (
+    (apsw.BusyError, StoreBusy),
+    (apsw.LockedError, StoreBusy),
+    (apsw.FullError, StoreFull),
+    (apsw.ReadOnlyError, StoreReadOnly),
+    (apsw.PermissionsError, StoreReadOnly),
+    (apsw.CantOpenError, StoreCannotOpen),
+)
+
+
+def require_wal(conn: Connection, path: Path, *, change: bool) -> None:
+    """Reads the journal mode back. Raises StoreNotWal when it is not (or, with `change`, cannot
+    be made) a write-ahead log: on such a file system several processes would damage the file."""
+    mode = str(conn.pragma("journal_mode"))
+    if mode != "wal" and change:
+        mode = str(conn.pragma("journal_mode", "wal"))
+    if mode != "wal":
+        raise StoreNotWal(path, mode)
+
+
+def _make_private(path: Path) -> None:
+    """Makes the file with mode 0600 before SQLite would make it with the umask's. SQLite gives
+    its -wal and -shm files the mode of the database."""
+    try:
+        handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as exc:
+        full = exc.errno in _FULL_ERRNO
+        denied = exc.errno in (errno.EROFS, errno.EACCES, errno.EPERM)
+        kind = StoreFull if full else StoreReadOnly if denied else StoreCannotOpen
+        raise kind(path, exc.strerror or str(exc)) from exc
+    os.close(handle)
+
+
+def _set_up(conn: Connection, path: Path, *, read_only: bool) -> None:
+    conn.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # until we know that it is ours
+    conn.set_busy_timeout(BUSY_TIMEOUT_MS)
+    version = conn.pragma("user_version")
+    if version > NEWEST:
+        raise StoreTooNew(path, version, NEWEST)
+    require_wal(conn, path, change=not read_only)
+    for name, value in _PRAGMAS:
+        conn.pragma(name, value)
+        if conn.pragma(name) != value:
+            raise StoreLacks(path, f"PRAGMA {name}={value}")
+    if not conn.execute("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'").fetchall():
+        raise StoreLacks(path, "FTS5")
+    conn.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)

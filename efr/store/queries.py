@@ -1,0 +1,61 @@
+"""Every query of the store under one name. Each is `fn(connection, …)`: pass it to a reader."""
+
+from __future__ import annotations
+
+from efr.store.conversations import (
+    conversation,
+    conversations_of_route,
+    conversations_of_tty,
+    conversations_page,
+    conversations_recent,
+    newest_compaction,
+    open_turns,
+    pending_approvals,
+    prompt_turns,
+    slots,
+    summary,
+    turn,
+    turns,
+)
+from efr.store.history import event, events_after, high_water, newest_events, turn_events
+from efr.store.receipts import receipt
+from efr.store.reconcile import OpenWork, open_work
+from efr.store.rows import (
+    ConversationRow,
+    PendingQuestion,
+    StoredCompaction,
+    StoredEvent,
+    TurnRow,
+)
+from efr.store.turn_messages import SavedMessage, turn_messages
+
+__all__ = [
+    "ConversationRow",
+    "OpenWork",
+    "PendingQuestion",
+    "SavedMessage",
+    "StoredCompaction",
+    "StoredEvent",
+    "TurnRow",
+    "conversation",
+    "conversations_of_route",
+    "conversations_of_tty",
+    "conversations_page",
+    "conversations_recent",
+    "event",
+    "events_after",
+    "high_water",
+    "newest_compaction",
+    "newest_events",
+    "open_turns",
+    "open_work",
+    "pending_approvals",
+    "prompt_turns",
+    "receipt",
+    "slots",
+    "summary",
+    "turn",
+    "turn_events",
+    "turn_messages",
+    "turns",
+]

@@ -1,0 +1,93 @@
+"""Builds the projections anew from the log, in one transaction, a page of events at a time.
+
+Events of a deleted conversation are skipped. The log may be odd (written by earlier daemons, or
+with a record that a fault of the disk damaged): an event that cannot be read counts only as
+"something happened here", so one bad record hides no conversation.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final
+
+from efr.store import db
+from efr.store.batch import Entry
+from efr.store.db import Connection
+from efr.store.projections import KINDS, empty, project
+from efr.wire import events as ev
+from efr.wire.errors import BadValue
+
+log = logging.getLogger("efr.store")
+
+PAGE: Final = 512  # events held in memory at a time
+
+_PAGE_SQL: Final = """
+SELECT seq, conversation_id, turn_id, kind, payload, created_at FROM events
+WHERE seq > ? AND (conversation_id IS NULL
+    OR conversation_id NOT IN (SELECT conversation_id FROM conversation_deletes))
+ORDER BY seq LIMIT ?
+"""
+
+
+class _MakingUp:
+    """The guard of a rebuild: nothing is refused any more, what is missing is filled in."""
+
+    def missing(self, conn: Connection, entry: Entry) -> None:
+        """A conversation whose first record cannot be read still gets its row."""
+        conn.execute(
+            "INSERT INTO conversations (id, origin, created_at, updated_at, last_seq)"
+            " VALUES (?, 'unknown', ?, ?, ?)",
+            (entry.conversation_id, entry.at_us, entry.at_us, entry.seq),
+        )
+
+    def check(self, conn: Connection, entry: Entry) -> None:
+        """Everything in the log was allowed once."""
+
+
+def rebuild(conn: Connection) -> int:
+    """Empties the projections and replays the log; says how many events it read. Blocks."""
+    path = db.path_of(conn)
+    with db.translated(path, conn):
+        return db.transact(conn, lambda: _replay(conn))
+
+
+def rebuild_if_stale(conn: Connection) -> None:
+    """Rebuilds when a migration changed a projection and no rebuild came after it."""
+    stale = "SELECT 1 FROM sqlite_schema WHERE name = 'projections_stale'"
+    if conn.execute(stale).fetchone() is not None:
+        rebuild(conn)
+
+
+def _replay(conn: Connection) -> int:
+    empty(conn)
+    guard = _MakingUp()
+    count, after = 0, 0
+    while page := [_entry(*row) for row in _rows(conn, after)]:
+        project(conn, page, guard)
+        count += len(page)
+        after = page[-1].seq
+    conn.execute("DROP TABLE IF EXISTS projections_stale")
+    return count
+
+
+def _rows(conn: Connection, after: int) -> list[Any]:
+    return conn.execute(_PAGE_SQL, (after, PAGE)).fetchall()
+
+
+def _entry(
+    seq: int,
+    conversation_id: str | None,
+    turn_id: str | None,
+    kind: str,
+    payload: str,
+    at_us: int,
+) -> Entry:
+    """An event of the log, decoded only when a rule reads it."""
+    body = payload.encode()
+    event: ev.Event | None = None
+    if kind in KINDS:
+        try:
+            event = ev.decode_event(kind, body)
+        except BadValue as exc:
+            log.warning("event %d (%s) cannot be read: %s", seq, kind, exc)
+    return Entry(seq, conversation_id, turn_id, kind, body, at_us, event)

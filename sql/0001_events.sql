@@ -1,0 +1,23 @@
+-- The event log: the one source of truth. `seq` is global and only grows; a row is written once.
+-- `payload` is the event object as it goes on the wire, without its envelope; `created_at` is in
+-- microseconds since 1970, UTC. An event of the daemon as a whole has no conversation.
+CREATE TABLE events (
+    seq             INTEGER PRIMARY KEY,
+    conversation_id TEXT,
+    turn_id         TEXT,
+    kind            TEXT    NOT NULL,
+    payload         TEXT    NOT NULL CHECK (json_valid(payload)),
+    created_at      INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX events_conversation ON events (conversation_id, seq);
+
+CREATE TRIGGER events_never_change BEFORE UPDATE ON events
+BEGIN
+    SELECT RAISE(ABORT, 'an event never changes');
+END;
+
+CREATE TRIGGER events_never_go BEFORE DELETE ON events
+BEGIN
+    SELECT RAISE(ABORT, 'an event never goes');
+END;
