@@ -1,0 +1,43 @@
+"""`python -m tests.wire.bless`: write the samples as the frozen fixtures, and say what changed.
+
+A changed fixture is a change of the protocol: it needs a line in docs/protocol.md's changelog.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tests.wire.samples import files
+
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "v1"
+
+
+def bless(root: Path, wanted: dict[str, bytes]) -> list[str]:
+    """Makes the folder hold exactly these files; one line per file that changed."""
+    held = {path.relative_to(root).as_posix() for path in root.rglob("*.json")}
+    changes: list[str] = []
+    for name in sorted(held - wanted.keys()):
+        (root / name).unlink()
+        changes.append(f"removed  {name}")
+    for name, content in sorted(wanted.items()):
+        path = root / name
+        before = path.read_bytes() if name in held else None
+        if before == content:
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        changes.append(f"{'new    ' if before is None else 'changed'}  {name}")
+    return changes
+
+
+def main() -> int:
+    changes = bless(FIXTURES, files())
+    for line in changes:
+        print(line)
+    print(f"{len(changes)} of {len(files())} wire fixtures changed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
