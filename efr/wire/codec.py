@@ -77,7 +77,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return b64encode(value).decode("ascii")
     if isinstance(value, UnknownEvent):
-        return {"kind": value.kind, **value.members}
+        others = value.members
+        return {"kind": value.kind} | {key: others[key] for key in others if key != "kind"}
     if isinstance(value, Capabilities):
         return _members(value) | {key: value.others[key] for key in sorted(value.others)}
     if isinstance(value, Struct):
@@ -103,17 +104,17 @@ def _written(kind: type[Struct]) -> tuple[Any, tuple[tuple[str, str, Any], ...]]
     """The tag, and per member its attribute, its name and the value that is left out."""
     names, attributes = kind.__struct_encode_fields__, kind.__struct_fields__
     defaults = kind.__struct_defaults__
-    always = (_NEVER,) * (len(names) - len(defaults))
+    required = (msgspec.NODEFAULT,) * (len(names) - len(defaults))
     return kind.__struct_config__.tag, tuple(
-        (attribute, name, _NEVER if default is msgspec.NODEFAULT or _made(default) else default)
-        for attribute, name, default in zip(attributes, names, always + defaults, strict=True)
+        (attribute, name, _NEVER if _always_written(default) else default)
+        for attribute, name, default in zip(attributes, names, required + defaults, strict=True)
         if attribute != "others" or kind is not Capabilities
     )
 
 
-def _made(default: Any) -> bool:
-    """Whether the default comes from a factory: D, a member that is always written."""
-    return type(default).__name__ == "Factory"
+def _always_written(default: Any) -> bool:
+    """R has no default; D has a factory."""
+    return default is msgspec.NODEFAULT or hasattr(default, "factory")
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -149,10 +150,10 @@ def from_builtins(value: Any, kind: Any) -> Any:
     Raises BadValue, which says where they do not fit.
     """
     mend = _mend_of(kind)
-    if mend is not None:
-        value = mend(value)
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(value if mend is None else mend(value), kind)
+    except _NotKnown as exc:
+        raise BadValue("$", "an unknown value outside a union") from exc
     except msgspec.ValidationError as exc:
         why, _, where = str(exc).partition(" - at `")
         raise BadValue(where.removesuffix("`") or "$", why) from exc
@@ -249,8 +250,8 @@ def _walk(members: tuple[tuple[str, _Mend], ...]) -> _Mend:
             return value
         copy: dict[str, Any] | None = None
         for name, mend in members:
-            member = value.get(name)
-            if member is None:
+            member = value.get(name, _NEVER)
+            if member is _NEVER:
                 continue
             mended = _at(f".{name}", mend, member)
             if mended is not member:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from efr.wire.event.union import *  # noqa: F403
     from efr.wire.event.work import *  # noqa: F403
 
-_HOMES = {
+HOMES = {
     "efr.wire.event.base": ("UnknownEvent",),
     "efr.wire.event.calls": (
         "AssistantMessageCompleted",
@@ -98,4 +98,4 @@ _HOMES = {
         "UndoApplied",
     ),
 }
-__getattr__ = home_of_names(globals(), _HOMES)
+__getattr__ = home_of_names(globals(), HOMES)

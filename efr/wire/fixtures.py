@@ -165,10 +165,7 @@ def _frame(stem: str, content: bytes) -> Any:
     reader: Callable[[bytes], Any] = (
         frames.read_client_frame if stem.startswith("client_") else frames.read_server_frame
     )
-    frame = reader(content)
-    if isinstance(frame, frames.EndFrame):
-        return {"id": frame.id, "end": True}
-    return frame
+    return reader(content)
 
 
 def _prove_vector(content: bytes) -> ProveVector:

@@ -6,7 +6,9 @@ Facts: protocol, client frames and server frames.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+from msgspec import Meta, field
 
 from efr.wire.codec import encode, from_builtins, read_json
 from efr.wire.errors import BadFrame, BadValue, ErrorBody
@@ -34,10 +36,15 @@ class ItemFrame(Wire, frozen=True):
     item: Any
 
 
+def _always() -> bool:
+    return True
+
+
 class EndFrame(Wire, frozen=True):
     """The request is finished."""
 
     id: U64
+    end: Annotated[bool, Meta(extra={"const": True})] = field(default_factory=_always)
 
 
 class ErrorFrame(Wire, frozen=True, kw_only=True):

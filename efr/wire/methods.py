@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from efr.wire.method.shells import *  # noqa: F403
     from efr.wire.method.turns import *  # noqa: F403
 
-_HOMES = {
+HOMES = {
     "efr.wire.method.admin": (
         "AdminConfigReloadParams",
         "AdminConfigReloadResult",
@@ -154,4 +154,4 @@ _HOMES = {
         "TurnUndoResult",
     ),
 }
-__getattr__ = home_of_names(globals(), _HOMES)
+__getattr__ = home_of_names(globals(), HOMES)

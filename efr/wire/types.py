@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from efr.wire.shared.tokens import *  # noqa: F403
     from efr.wire.times import *  # noqa: F403
 
-_HOMES = {
+HOMES = {
     "efr.wire.errors": (
         "ErrorBody",
         "ErrorCode",
@@ -302,4 +302,4 @@ _HOMES = {
         "time_to_us",
     ),
 }
-__getattr__ = home_of_names(globals(), _HOMES)
+__getattr__ = home_of_names(globals(), HOMES)

@@ -138,7 +138,7 @@ def _frames() -> dict[str, Any]:
         ),
         "client_cancel": frames.CancelFrame(cancel=3),
         "server_item": frames.ItemFrame(id=3, item=to_builtins(RESULTS["lease_report_result"])),
-        "server_end": {"id": 3, "end": True},
+        "server_end": frames.EndFrame(id=3),
         "server_error": frames.ErrorFrame(id=3, error=overflow),
         "server_error_without_id": frames.ErrorFrame(error=no_id),
         "server_ack": frames.AckFrame(ack=3),
