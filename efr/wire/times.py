@@ -67,5 +67,5 @@ def _offset(sign: str, hours: int, minutes: int) -> timedelta:
 
 def _join(seconds: datetime, digits: str) -> str:
     digits = digits.rstrip("0")
-    whole = f"{seconds.year:04d}-{seconds.month:02d}-{seconds.day:02d}T{seconds:%H:%M:%S}"
+    whole = seconds.isoformat()[:19]  # without its offset, which is zero
     return f"{whole}.{digits}Z" if digits else f"{whole}Z"
