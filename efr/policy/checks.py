@@ -1,0 +1,75 @@
+"""Checks that a table row cannot say in bounds: what `printf` and `sed` may be given.
+
+Pure. Each takes the words after the program. Facts: zshbuiltins(1) and zshmisc(1) on printf and
+arithmetic; the GNU sed manual.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+_CONVERSION: Final = re.compile(r"%(?:%|[-+ #0]*[0-9]*(?:\.[0-9]*)?(?P<kind>[sbqcdiouxXeEfgG]))")
+_NUMERIC_KINDS: Final = frozenset("diouxXeEfgG")
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
+
+
+def printf_plain(words: Sequence[str]) -> bool:
+    """No value that zsh evaluates: plain conversions, and plain numbers for numeric ones.
+
+    `printf '%d' 'psvar[$(cmd)]'`, a `*` width and `%n` run or set what their operand says.
+    """
+    rest = list(words[1:] if words[:1] == ["--"] else words)
+    if not rest or rest[0].startswith("-"):
+        return False
+    kinds = {found["kind"] for found in _CONVERSION.finditer(rest[0])}
+    if "%" in _CONVERSION.sub("", rest[0]):
+        return False
+    return not (kinds & _NUMERIC_KINDS) or all(_NUMBER.fullmatch(word) for word in rest[1:])
+
+
+_QUIET: Final = frozenset(("-n", "--quiet", "--silent"))
+_HARMLESS: Final = frozenset(
+    ("-E", "-r", "-u", "--regexp-extended", "--posix", "--sandbox", "--unbuffered")
+)
+_BLANK: Final = r"[ \t]*+"
+_REGEX: Final = r"/(?:\\[^\n\[]|[^/\\\[\n])*+/[IM]*+"
+_ADDRESS: Final = rf"(?:[0-9]++~[0-9]++|[0-9]++|\$|{_REGEX})"
+_SECOND: Final = rf"(?:{_ADDRESS}|[+~][0-9]++)"
+_COMMAND: Final = (
+    rf"{_BLANK}(?:{_ADDRESS}(?:,{_SECOND})?)?{_BLANK}(?:!{_BLANK})?(?:[p=]|[lqQ][0-9]*+){_BLANK}"
+)
+_SCRIPT: Final = re.compile(rf"{_COMMAND}(?:[;\n]{_COMMAND})*+")
+
+
+def sed_print_only(words: Sequence[str]) -> bool:
+    """sed that only prints: quiet, known options, scripts of addresses with `p = l q Q`."""
+    quiet = False
+    scripts: list[str] = []
+    operands: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            operands += rest
+        elif word in _QUIET:
+            quiet = True
+        elif not word.startswith("-") or word == "-":
+            operands.append(word)
+        elif word not in _HARMLESS:
+            script = _script(word, rest)
+            if script is None:
+                return False
+            scripts.append(script)
+    scripts = scripts or operands[:1]
+    return quiet and bool(scripts) and all(_SCRIPT.fullmatch(script) for script in scripts)
+
+
+def _script(word: str, rest: Iterator[str]) -> str | None:
+    """The script that this option gives, or None for any other option."""
+    if word in {"-e", "--expression"}:
+        return next(rest, None)
+    for start in ("--expression=", "-e"):
+        if word.startswith(start):
+            return word.removeprefix(start)
+    return None

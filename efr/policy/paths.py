@@ -1,0 +1,183 @@
+"""Paths by their text: normal form, class, secrets, and what lies below.
+
+Pure: nothing is looked up on a disk; links come in as further paths. Every form of the home (as
+given, without links) is one place. Secret locations are the tables at the top.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from efr.policy.needs import Place
+
+PathClass = Literal["secrets", "scratch", "user config", "user data", "system"]
+
+# Below the home.
+SECRETS_IN_HOME: Final = (
+    ".ssh",
+    ".gnupg",
+    ".password-store",
+    ".local/share/keyrings",
+    ".netrc",
+    ".aws/credentials",
+    ".aws/sso/cache",
+    ".azure",
+    ".config/gcloud",
+    ".docker/config.json",
+    ".kube/config",
+    ".codex/auth.json",
+    ".git-credentials",
+    ".config/gh/hosts.yml",
+    ".npmrc",
+    ".pypirc",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".gem/credentials",
+    ".vault-token",
+    ".terraform.d/credentials.tfrc.json",
+    ".claude/.credentials.json",
+    ".config/op",
+    ".config/containers/auth.json",
+    ".local/share/kwalletd",
+    ".config/github-copilot",
+    ".config/rclone/rclone.conf",
+    ".config/hub",
+)
+SECRETS_ELSEWHERE: Final = ("/etc/shadow", "/etc/gshadow")
+# A process shows its environment, and through these links everything that it can reach.
+_PROCESS: Final = r"/proc/(?:self|thread-self|[0-9]+)(?:/task/[0-9]+)?"
+_SECRET_OF_PROCESS: Final = re.compile(
+    rf"{_PROCESS}/(?:environ|root|cwd|fd|map_files|mem)(?:/.*)?", re.DOTALL
+)
+# Directories with such an entry below them.
+_ABOVE_PROCESSES: Final = re.compile(rf"/|/proc|{_PROCESS}(?:/task)?")
+# Dot entries of the home that hold data and not settings.
+DATA_IN_HOME: Final = (".local/share", ".local/state", ".cache")
+
+
+def normal(path: str) -> str:
+    """An absolute path without `.`, `..` and empty parts; `..` never leads above `/`."""
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            del parts[-1:]
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/" + "/".join(parts)
+
+
+def holds(root: str, path: str) -> bool:
+    """Whether the path is the root or below it, by whole parts; both in normal form."""
+    return path == root or path.startswith(root if root == "/" else root + "/")
+
+
+@dataclass(frozen=True)
+class PathView:
+    """One `Place` in normal form, and the questions that a decision asks about a path."""
+
+    home: str
+    home_real: str
+    scratch: str | None
+    project_root: str | None
+    sealed: tuple[str, ...]  # closed to everybody
+    config: tuple[str, ...]  # efr's settings: read freely, never written
+    data: tuple[str, ...]  # efr's own files: likewise, but for the scratch folder
+    secrets: tuple[str, ...]
+
+    def form(self, path: str) -> str:
+        """The normal form, with the home as it was given."""
+        path = normal(path)
+        if self.home_real != self.home and holds(self.home_real, path):
+            return normal(self.home + path[len(self.home_real) :])
+        return path
+
+    def shown(self, path: str) -> str:
+        """For a person: `~` for the home."""
+        return "~" + path[len(self.home) :] if holds(self.home, path) else path
+
+    def class_of(self, path: str) -> PathClass:
+        """The class of a path that `form` gave."""
+        if self._is_secret(path):
+            return "secrets"
+        found = self._plain_class(path)
+        inside_git = ".git" in path.split("/")
+        return "user config" if inside_git and found in ("scratch", "user data") else found
+
+    def _is_secret(self, path: str) -> bool:
+        if any(holds(secret, path) for secret in (*self.sealed, *self.secrets)):
+            return True
+        return _SECRET_OF_PROCESS.fullmatch(path) is not None
+
+    def _plain_class(self, path: str) -> PathClass:
+        if self.scratch is not None and holds(self.scratch, path):
+            return "scratch"
+        if not holds(self.home, path):
+            return "system"
+        inside = path[len(self.home) + 1 :]
+        if not inside.startswith("."):
+            return "user data"
+        is_data = any(holds(data, inside) for data in DATA_IN_HOME)
+        return "user data" if is_data else "user config"
+
+    def in_project(self, path: str) -> bool:
+        """Whether a write there is below the turn's project; the root itself is not."""
+        root = self.project_root
+        return root is not None and path != root and holds(root, path)
+
+    def write_seal(self, path: str) -> str | None:
+        """Whose files they are when nobody but efr writes this path, else None."""
+        if any(holds(root, path) for root in self.config):
+            return "efr's settings"
+        if self.scratch is not None and holds(self.scratch, path):
+            return None
+        return "efr's data" if any(holds(root, path) for root in self.data) else None
+
+    def seal_below(self, path: str) -> str | None:
+        """Whose files lie strictly below a directory and would go with it."""
+        if any(_is_above(path, root) for root in self.config):
+            return "efr's settings"
+        return "efr's data" if any(_is_above(path, root) for root in self.data) else None
+
+    def secret_below(self, path: str) -> bool:
+        """Whether a secret lies strictly below a directory."""
+        if _ABOVE_PROCESSES.fullmatch(path):
+            return True
+        return any(_is_above(path, secret) for secret in (*self.sealed, *self.secrets))
+
+
+def view(place: Place) -> PathView:
+    """The place in normal form. A folder at a home, above one or at `/` widens nothing.
+
+    Raises ValueError for a home that is relative or `/`, or whose forms lie inside each other.
+    """
+    home, home_real = normal(place.home), normal(place.home_real)
+    if not place.home.startswith("/") or not place.home_real.startswith("/") or home == "/":
+        raise ValueError(f"{place.home!r} ({place.home_real!r}) is no home")
+    if home != home_real and (holds(home, home_real) or holds(home_real, home)):
+        raise ValueError(f"the homes {home!r} and {home_real!r} lie inside each other")
+    plain = PathView(home, home_real, None, None, (), (), (), ())
+    data = (place.data_dir,) if place.data_real is None else (place.data_dir, place.data_real)
+    inside = (f"{place.home}/{name}" for name in SECRETS_IN_HOME)
+    return PathView(
+        home,
+        home_real,
+        scratch=_widening(plain, place.scratch),
+        project_root=_widening(plain, place.project_root),
+        sealed=tuple(plain.form(f"{root}/secrets") for root in data),
+        config=tuple(map(plain.form, (place.config_dir, *place.config_real))),
+        data=tuple(map(plain.form, data)),
+        secrets=tuple(map(plain.form, (*inside, *SECRETS_ELSEWHERE, *place.secret_paths))),
+    )
+
+
+def _widening(plain: PathView, root: str | None) -> str | None:
+    if root is None:
+        return None
+    root = plain.form(root)
+    return None if holds(root, plain.home) or holds(root, plain.home_real) else root
+
+
+def _is_above(path: str, root: str) -> bool:
+    return path != root and holds(path, root)

@@ -1,0 +1,167 @@
+"""The table of read-only commands: its numbers, how words are forbidden, and the checks."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from efr.policy.checks import printf_plain, sed_print_only
+from efr.policy.reader import SimpleCommand, read_line
+from efr.policy.rows import FIRST_ROW, ROWS, is_forbidden, matching_row
+
+NUMBERED = {row.number: row for rows in ROWS.values() for row in rows}
+RESERVED = (
+    "if then else elif fi for while until do done case esac repeat select foreach end function"
+    " time { } [[ ! nocorrect"
+)
+
+
+def row_of(line: str) -> int | None:
+    read = read_line(line)
+    assert isinstance(read, tuple)
+    row = matching_row(read[0])
+    return None if row is None else row.number
+
+
+def test_the_numbers_are_those_of_the_documents() -> None:
+    assert sorted(NUMBERED) == list(range(FIRST_ROW, 83))
+    known = {8: "ls", 33: "printf", 52: "ps", 61: "journalctl", 69: "git", 78: "find", 82: "sed"}
+    assert {number: NUMBERED[number].program for number in known} == known
+
+
+@pytest.mark.parametrize(
+    ("line", "number"),
+    [
+        ("ls -la", 8),
+        ("command -v ls", 31),
+        ("command ls", None),
+        ("ps aux", 51),
+        ("ps -ef", 52),
+        ("ps -ef x", None),
+        ("ip a", 55),
+        ("ip a show eth0", 56),
+        ("systemctl show x", 64),
+        ("systemctl show", None),
+        ("systemctl show 'x*'", 64),
+        ("systemctl show x*", None),
+        ("git status", 66),
+        ("git --no-pager status", 67),
+        ("git branch", 68),
+        ("git branch -- x", None),
+        ("pacman -Qdt", 72),
+        ("pacman -Si zsh", 73),
+        ("pacman -Siy zsh", None),
+        ("pacman -Si -yy zsh", None),
+        ("uniq x*", None),
+        ("cat ./x*", 10),
+        ("cd a", 79),
+        ("cd a b", None),
+        ("cd -- a b", None),
+        ("journalctl --vac=1s", None),
+        ("journalctl --vacuum-size=1", None),
+        ("find . -fprintf x y", None),
+        ("find -files0-from x", None),
+        ("stat -A x y", None),
+        ("ss -tE", None),
+        ("file -bf x", None),
+        ("make", None),
+    ],
+)
+def test_which_row_allows_a_command(line: str, number: int | None) -> None:
+    assert row_of(line) == number
+
+
+@pytest.mark.parametrize(
+    "word", [*RESERVED.split(), "noglob", "builtin", "exec", "-", "env", "sudo"]
+)
+def test_no_row_names_a_word_that_is_no_program(word: str) -> None:
+    assert word not in ROWS
+
+
+@pytest.mark.parametrize(
+    ("entry", "forbidden", "free"),
+    [
+        (
+            "--output",
+            ["--output", "--output=x", "--out", "--o", "--o=x"],
+            ["--outputs", "-o", "--", "output"],
+        ),
+        ("-o", ["-o", "-ro", "-ox"], ["--o", "o", "-", "--"]),
+        ("-exec", ["-exec"], ["-exe", "-execdir", "--exec"]),
+        ("-fprint*", ["-fprint", "-fprint0"], ["-fprin", "fprint"]),
+        ("--vacuum*", ["--vacuum", "--vacuum-time=1", "--vac=1", "--v"], ["--x", "-v", "--"]),
+        ("env", ["env", ".env.json"], ["-env", "--env", "en"]),
+    ],
+)
+def test_forbidden_words(entry: str, forbidden: list[str], free: list[str]) -> None:
+    assert [word for word in forbidden + free if is_forbidden(word, entry)] == forbidden
+
+
+@pytest.mark.parametrize(
+    ("words", "plain"),
+    [
+        (["%s\\n", "a"], True),
+        (["--", "%5.2f|%-3d", "1.5", "-2"], True),
+        (["%%"], True),
+        (["%q %b %c", "psvar[1]"], True),
+        (["%d", "x"], False),
+        (["%d", "1e5"], False),
+        (["%s %d", "a", "1"], False),
+        (["%*d", "3", "1"], False),
+        (["%n", "x"], False),
+        (["%1$s", "x"], False),
+        (["%(x)T"], False),
+        (["%"], False),
+        (["-v", "x", "y"], False),
+        (["--", "-v"], False),
+        ([], False),
+    ],
+)
+def test_printf(words: list[str], plain: bool) -> None:
+    assert printf_plain(words) == plain
+
+
+@pytest.mark.parametrize(
+    ("words", "only_prints"),
+    [
+        (["-n", "1,20p", "a"], True),
+        (["-n", "-e", "/x/I,+3p", "-e", "$=", "a"], True),
+        (["-nE", "p"], False),
+        (["-n", "-E", "/a|b/!p;$ ! =\n2q5"], True),
+        (["--quiet", "--expression=0~4 l 5"], False),
+        (["--quiet", "--expression=0~4 l5"], True),
+        (["-n", "-ep", "--", "-x"], True),
+        (["-n", "/\\//p"], True),
+        (["-n", "/[a]/p"], False),
+        (["-n", "/\\[/p"], False),
+        (["-n", "/a\nb/p"], False),
+        (["-n", "2q;d"], False),
+        (["-n", "w out"], False),
+        (["-n", "1e id"], False),
+        (["-n", "s/a/b/p"], False),
+        (["-n", "p;"], False),
+        (["-n", "-i", "p"], False),
+        (["-n", "-f", "x"], False),
+        (["-n", "-e"], False),
+        (["-n"], False),
+        (["p"], False),
+        (["-n", "-s", "p"], False),
+    ],
+)
+def test_sed(words: list[str], only_prints: bool) -> None:
+    assert sed_print_only(words) == only_prints
+
+
+def test_a_long_script_of_blanks_is_read_once() -> None:
+    assert not sed_print_only(["-n", " " * 60_000 + "x"])
+    assert not sed_print_only(["-n", "p;" * 30_000])
+
+
+@given(st.sampled_from(sorted(ROWS)), st.lists(st.text("abef-=*", max_size=6), max_size=5))
+def test_a_word_more_never_makes_a_pattern_pass_a_bound(program: str, texts: list[str]) -> None:
+    line = " ".join([program, *texts])
+    read = read_line(line)
+    if isinstance(read, tuple) and any(word.pattern for word in read[0].words):
+        row = matching_row(SimpleCommand(read[0].words))
+        assert row is None or row.takes_patterns
