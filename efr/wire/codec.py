@@ -24,7 +24,7 @@ from msgspec import Struct
 from efr.wire.errors import BadValue
 from efr.wire.event.base import UnknownEvent
 from efr.wire.event.kinds import event_class
-from efr.wire.mend import TEXT_FORMS, Mender, NotKnown
+from efr.wire.mend import FORMS, Mender, NotKnown
 from efr.wire.scalars import Params
 from efr.wire.shared.connection import Capabilities
 
@@ -216,6 +216,6 @@ def _depth_exceeds(value: Any, limit: int) -> bool:
     return True
 
 
-_FORMS: Final = {**TEXT_FORMS, "event": decode_event_object}
+_FORMS: Final = {**FORMS, "event": decode_event_object}
 _OF_PARAMS: Final = Mender(strict=True, forms=_FORMS)
 _OF_OTHERS: Final = Mender(strict=False, forms=_FORMS)

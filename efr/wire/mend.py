@@ -21,7 +21,6 @@ from msgspec import Meta, Struct
 from efr.wire.errors import BadValue
 from efr.wire.ids import canonical_job_id, canonical_uuid
 from efr.wire.shared.connection import Capabilities
-from efr.wire.shared.screen import Color
 from efr.wire.times import canonical_time
 
 Mend: TypeAlias = Callable[[Any], Any]
@@ -75,8 +74,6 @@ class Mender:
     def _object(self, kind: type[Struct]) -> Mend | None:
         if kind is Capabilities:
             return _capabilities
-        if kind is Color:
-            return _one_key
         hints = get_type_hints(kind, include_extras=True)
         names = zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
         members = tuple(
@@ -184,7 +181,7 @@ def _capabilities(value: Any) -> Any:
 
 def _one_key(value: Any) -> Any:
     if type(value) is dict and len(value) != 1:
-        raise BadValue("$", "a colour has exactly one key")
+        raise BadValue("$", "an object with exactly one key")
     return value
 
 
@@ -207,9 +204,10 @@ def _canonical_base64(text: str) -> str:
     return text
 
 
-TEXT_FORMS: Final[Mapping[str, Mend]] = {
+FORMS: Final[Mapping[str, Mend]] = {
     "uuid": _text_form(canonical_uuid),
     "job": _text_form(canonical_job_id),
     "time": _text_form(canonical_time),
     "base64": _text_form(_canonical_base64),
+    "one_key": _one_key,
 }

@@ -8,12 +8,14 @@ from efr.wire.lazy import home_of_names
 
 if TYPE_CHECKING:
     from efr.wire.method.admin import *  # noqa: F403
+    from efr.wire.method.answers import *  # noqa: F403
     from efr.wire.method.base import *  # noqa: F403
     from efr.wire.method.conversations import *  # noqa: F403
     from efr.wire.method.devices import *  # noqa: F403
     from efr.wire.method.hello import *  # noqa: F403
+    from efr.wire.method.life import *  # noqa: F403
+    from efr.wire.method.prompts import *  # noqa: F403
     from efr.wire.method.shells import *  # noqa: F403
-    from efr.wire.method.turns import *  # noqa: F403
 
 HOMES = {
     "efr.wire.method.admin": (
@@ -42,6 +44,16 @@ HOMES = {
         "ProjectsListResult",
         "SandboxExplainParams",
         "SandboxExplainResult",
+    ),
+    "efr.wire.method.answers": (
+        "ApprovalRespondParams",
+        "ApprovalRespondResult",
+        "InputRespondParams",
+        "InputRespondResult",
+        "PresenceSetParams",
+        "PresenceSetResult",
+        "SandboxSurfaceRespondParams",
+        "SandboxSurfaceRespondResult",
     ),
     "efr.wire.method.base": (
         "NoParams",
@@ -95,6 +107,32 @@ HOMES = {
         "HelloParams",
         "HelloResult",
     ),
+    "efr.wire.method.life": (
+        "ConversationCompactParams",
+        "ConversationCompactResult",
+        "ConversationDeleteHeld",
+        "ConversationDeleteParams",
+        "ConversationDeleteResult",
+        "ConversationDeleteUnknown",
+        "ConversationDeleted",
+        "ConversationResumeHeld",
+        "ConversationResumeParams",
+        "ConversationResumeResult",
+        "ConversationResumeUnknown",
+        "ConversationResumed",
+        "TurnUndoParams",
+        "TurnUndoResult",
+    ),
+    "efr.wire.method.prompts": (
+        "PromptSendParams",
+        "PromptSendResult",
+        "PromptWithdrawParams",
+        "PromptWithdrawResult",
+        "TurnInterruptParams",
+        "TurnInterruptResult",
+        "TurnSteerParams",
+        "TurnSteerResult",
+    ),
     "efr.wire.method.shells": (
         "CallBackgroundParams",
         "CallBackgroundResult",
@@ -120,38 +158,6 @@ HOMES = {
         "ShellInterruptResult",
         "ShellStatusParams",
         "ShellStatusResult",
-    ),
-    "efr.wire.method.turns": (
-        "ApprovalRespondParams",
-        "ApprovalRespondResult",
-        "ConversationCompactParams",
-        "ConversationCompactResult",
-        "ConversationDeleteHeld",
-        "ConversationDeleteParams",
-        "ConversationDeleteResult",
-        "ConversationDeleteUnknown",
-        "ConversationDeleted",
-        "ConversationResumeHeld",
-        "ConversationResumeParams",
-        "ConversationResumeResult",
-        "ConversationResumeUnknown",
-        "ConversationResumed",
-        "InputRespondParams",
-        "InputRespondResult",
-        "PresenceSetParams",
-        "PresenceSetResult",
-        "PromptSendParams",
-        "PromptSendResult",
-        "PromptWithdrawParams",
-        "PromptWithdrawResult",
-        "SandboxSurfaceRespondParams",
-        "SandboxSurfaceRespondResult",
-        "TurnInterruptParams",
-        "TurnInterruptResult",
-        "TurnSteerParams",
-        "TurnSteerResult",
-        "TurnUndoParams",
-        "TurnUndoResult",
     ),
 }
 __getattr__ = home_of_names(globals(), HOMES)

@@ -152,7 +152,7 @@ class _Book:
         schema = self.of(base) if base is not bytes else {}
         for note in notes:
             extra = note.extra if isinstance(note, Meta) and note.extra else {}
-            if "form" in extra:
+            if extra.get("form") in _FORMS:
                 return dict(_FORMS[extra["form"]])
             if "bits" in extra:
                 schema = schema | {"minimum": 0, "maximum": 2 ** extra["bits"] - 1}

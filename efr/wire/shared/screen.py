@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta
+
 from efr.wire.scalars import U8, U16, Wire
 
 
@@ -31,12 +35,16 @@ class Color(Wire, frozen=True):
             raise ValueError("a colour is either indexed or rgb")
 
 
+# Any other key, or a second one, is refused.
+_Color: TypeAlias = Annotated[Color, Meta(extra={"form": "one_key"})]
+
+
 class Cell(Wire, frozen=True):
     """One cell; its text is empty when it is blank or the second half of a wide one."""
 
     text: str
-    fg: Color | None = None
-    bg: Color | None = None
+    fg: _Color | None = None
+    bg: _Color | None = None
     bold: bool = False
     italic: bool = False
     underline: bool = False
