@@ -1,6 +1,6 @@
 """Builds the projections anew from the log, in one transaction, a page of events at a time.
 
-Events of a deleted conversation are skipped. The log may be odd (written by earlier daemons, or
+Events of a deleted conversation are skipped, but for the slots it took from others. The log may be odd (written by earlier daemons, or
 with a record that a fault of the disk damaged): an event that cannot be read counts only as
 "something happened here", so one bad record hides no conversation.
 """
@@ -8,12 +8,16 @@ with a record that a fault of the disk damaged): an event that cannot be read co
 from __future__ import annotations
 
 import logging
+from bisect import bisect
+from collections import deque
 from typing import Any, Final
 
 from efr.store import db
 from efr.store.batch import Entry
 from efr.store.db import Connection
 from efr.store.projections import KINDS, empty, project
+from efr.store.projections.conversations import take_slot
+from efr.store.projections.deletes import slots_taken
 from efr.wire import events as ev
 from efr.wire.errors import BadValue
 
@@ -61,11 +65,20 @@ def rebuild_if_stale(conn: Connection) -> None:
 def _replay(conn: Connection) -> int:
     empty(conn)
     guard = _MakingUp()
+    taken = deque(slots_taken(conn))
     count, after = 0, 0
     while page := [_entry(*row) for row in _rows(conn, after)]:
-        project(conn, page, guard)
         count += len(page)
         after = page[-1].seq
+        while taken and taken[0].seq < after:
+            slot = taken.popleft()
+            before = bisect(page, slot.seq, key=lambda entry: entry.seq)
+            project(conn, page[:before], guard)
+            take_slot(conn, None, slot.tty, slot.route)
+            page = page[before:]
+        project(conn, page, guard)
+    for slot in taken:
+        take_slot(conn, None, slot.tty, slot.route)
     conn.execute("DROP TABLE IF EXISTS projections_stale")
     return count
 

@@ -143,7 +143,8 @@ def _enter(
             continue
         conn.execute(_TOUCH_CONVERSATION, (entry.seq, entry.at_us, conversation_id))
         if not conn.changes():
-            guard.missing(conn, opening)
+            guard.missing(conn, opening)  # raises, or makes the row
+            conn.execute(_TOUCH_CONVERSATION, (entry.seq, entry.at_us, conversation_id))
 
 
 def _leave(

@@ -34,7 +34,7 @@ def created(conn: Connection, entry: Entry) -> None:
         ),
     )
     if event.tty is not None:
-        _take_slot(conn, entry.conversation_id, event.tty, route)
+        take_slot(conn, entry.conversation_id, event.tty, route)
 
 
 def attached(conn: Connection, entry: Entry) -> None:
@@ -45,15 +45,15 @@ def attached(conn: Connection, entry: Entry) -> None:
         "UPDATE conversations SET tty = ?, route = ?, shell_pid = ?, routed_seq = ? WHERE id = ?",
         (event.tty, route, event.shell_pid, entry.seq, entry.conversation_id),
     )
-    _take_slot(conn, entry.conversation_id, event.tty, route)
+    take_slot(conn, entry.conversation_id, event.tty, route)
 
 
-def _take_slot(conn: Connection, new_id: str | None, tty: str, route: str | None) -> None:
-    """Whoever else is in the slot leaves it. Logs from before routing have no route: there a
+def take_slot(conn: Connection, new_id: str | None, tty: str, route: str | None) -> None:
+    """Everybody but `new_id` leaves the slot. Logs from before routing have no route: there a
     conversation was the only one of its terminal."""
     conn.execute(
         "UPDATE conversations SET tty = NULL, shell_pid = NULL"
-        " WHERE tty = ?1 AND id <> ?2 AND (?3 IS NULL OR route = ?3)",
+        " WHERE tty = ?1 AND id IS NOT ?2 AND (?3 IS NULL OR route = ?3)",
         (tty, new_id, route),
     )
 

@@ -1,10 +1,14 @@
 """The end of a conversation in the projections: a tombstone, and no other row.
 
-The tombstone names what has to go from the disk later: the PTYs and the undos that the
-conversation's events name. It is no projection itself and a rebuild leaves it alone.
+The tombstone names what has to go from the disk later (the PTYs and the undos that the
+conversation's events name), and the slots that it took from other conversations: its events leave
+the log, but what they did to others must come out of a rebuild too. The tombstone is no projection
+itself; a rebuild leaves it alone.
 """
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 from efr.store.batch import Entry
 from efr.store.db import Connection
@@ -16,6 +20,7 @@ def deleted(conn: Connection, entry: Entry) -> None:
     parts = {
         "ptys": _named(conn, entry, "shell_started", "$.pty_id"),
         "undos": _named(conn, entry, "undo_applied", "$.undo_id"),
+        "slots": _slots(conn, entry),
     }
     conn.execute(
         "INSERT INTO conversation_deletes (conversation_id, seq, requested_at, parts)"
@@ -25,6 +30,34 @@ def deleted(conn: Connection, entry: Entry) -> None:
     for table in ("job_notices", "jobs", "compactions", "shells", "approvals", "turns"):
         conn.execute(f"DELETE FROM {table} WHERE conversation_id = ?", (entry.conversation_id,))
     conn.execute("DELETE FROM conversations WHERE id = ?", (entry.conversation_id,))
+
+
+class SlotTaken(NamedTuple):
+    """At `seq` a conversation that is deleted now took the slot of that terminal and route."""
+
+    seq: int
+    tty: str
+    route: str | None
+
+
+def slots_taken(conn: Connection) -> list[SlotTaken]:
+    """What every deleted conversation did to the slots, in the order of the log."""
+    rows: list[Any] = conn.execute(
+        "SELECT slot.value ->> 0, slot.value ->> 1, slot.value ->> 2"
+        " FROM conversation_deletes, json_each(parts, '$.slots') AS slot ORDER BY 1"
+    ).fetchall()
+    return [SlotTaken(*row) for row in rows]
+
+
+def _slots(conn: Connection, entry: Entry) -> list[list[Any]]:
+    """The members of SlotTaken, as the tombstone keeps them."""
+    rows: list[Any] = conn.execute(
+        "SELECT seq, payload ->> '$.tty', payload -> '$.route' FROM events"
+        " WHERE conversation_id = ? AND kind IN ('conversation_created', 'terminal_attached')"
+        " AND payload ->> '$.tty' IS NOT NULL ORDER BY seq",
+        (entry.conversation_id,),
+    ).fetchall()
+    return [list(row) for row in rows]
 
 
 def _named(conn: Connection, entry: Entry, kind: str, member: str) -> list[str]:

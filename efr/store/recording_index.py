@@ -1,0 +1,106 @@
+"""The table of the recordings' segments, filled from threads that must not wait.
+
+A row is a hint for the collector and for a start; the files are the truth. A row that cannot be
+written costs one line in the log.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Protocol
+
+from efr.store.chunks import OUTPUT, Chunks
+from efr.store.db import Connection
+from efr.store.errors import StoreClosed
+from efr.store.recorded import segment_path
+
+log = logging.getLogger("efr.store")
+
+
+class Poster(Protocol):
+    """The writer's way in that never blocks."""
+
+    def post(self, job: Callable[[Connection], None]) -> Future[None]:
+        """Runs a small job in a transaction of its own, some time soon."""
+
+
+class StoredSegments:
+    """`SegmentIndex` in the database. Any thread."""
+
+    def __init__(self, writer: Poster) -> None:
+        self._writer = writer
+
+    def opened(self, pty_id: str, start_seq: int, at_us: int) -> None:
+        """A row with no end."""
+        path = f"{pty_id}/{segment_path(Path(), start_seq).name}"
+        self._post(
+            "INSERT OR IGNORE INTO recording_segments"
+            " (pty_id, start_seq, path, bytes, started_at) VALUES (?, ?, ?, 0, ?)",
+            (pty_id, start_seq, path, at_us),
+        )
+
+    def closed(self, pty_id: str, start_seq: int, size_bytes: int, at_us: int) -> None:
+        """Its length and its end."""
+        self._post(
+            "UPDATE recording_segments SET bytes = ?, closed_at = ?"
+            " WHERE pty_id = ? AND start_seq = ?",
+            (size_bytes, at_us, pty_id, start_seq),
+        )
+
+    def _post(self, sql: str, values: tuple[str | int, ...]) -> None:
+        def job(conn: Connection) -> None:
+            conn.execute(sql, values)
+
+        try:
+            self._writer.post(job).add_done_callback(_report)
+        except StoreClosed as exc:
+            log.warning("a recording's row was not written: %s", exc)
+
+
+def _report(reply: Future[None]) -> None:
+    if (exc := reply.exception()) is not None:
+        log.warning("a recording's row was not written: %s", exc)
+
+
+def close_open_segments(conn: Connection, directory: Path, at_us: int) -> None:
+    """At a start: what the last daemon left open gets its end, from the file. In a transaction of
+    the caller's; blocks for the reading of those files."""
+    rows: list[Any] = conn.execute(
+        "SELECT pty_id, start_seq FROM recording_segments"
+        " WHERE closed_at IS NULL AND path IS NOT NULL"
+    ).fetchall()
+    for pty_id, start_seq in rows:
+        size_bytes = _stream_bytes(segment_path(directory / pty_id, start_seq))
+        if size_bytes is None:
+            conn.execute(
+                "DELETE FROM recording_segments WHERE pty_id = ? AND start_seq = ?",
+                (pty_id, start_seq),
+            )
+        else:
+            conn.execute(
+                "UPDATE recording_segments SET bytes = ?, closed_at = ?"
+                " WHERE pty_id = ? AND start_seq = ?",
+                (size_bytes, at_us, pty_id, start_seq),
+            )
+
+
+def _stream_bytes(path: Path) -> int | None:
+    """The output in a segment file; None when it cannot be read."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    return sum(chunk.end - chunk.begin for chunk in Chunks(data) if chunk.kind == OUTPUT)
+
+
+def recorded_end(conn: Connection, pty_id: str) -> int | None:
+    """The offset behind the last recorded byte of a PTY, also when all of it was collected."""
+    row: Any = conn.execute(
+        "SELECT start_seq + bytes FROM recording_segments WHERE pty_id = ?"
+        " ORDER BY start_seq DESC LIMIT 1",
+        (pty_id,),
+    ).fetchone()
+    return None if row is None else int(row[0])
