@@ -1,0 +1,235 @@
+"""The front door of the agent: what the daemon's methods call.
+
+`Agent` owns the loaded conversations and the parts they share. Every method may be called from
+any handler thread, blocks until its change is on disk, and raises `Refusal` to say no. Nothing
+here runs a turn: a conversation's worker does.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from efr.agent import inputs, prompts, requests
+from efr.agent.commit import Commits
+from efr.agent.conversation import Conversation
+from efr.agent.drafts import DraftHub
+from efr.agent.followers import Followers
+from efr.agent.forms import (
+    APPROVAL_RESPOND,
+    PRESENCE_SET,
+    PROMPT_SEND,
+    PROMPT_WITHDRAW,
+    TURN_INTERRUPT,
+    TURN_STEER,
+)
+from efr.agent.gate import Gate
+from efr.agent.history import is_away
+from efr.agent.notices import Notices
+from efr.agent.ports import Caller, Ports
+from efr.agent.prompts import Sending
+from efr.agent.receipts import Form, Receipts
+from efr.agent.refusals import refusing
+from efr.agent.routing import Routing
+from efr.agent.services import Services
+from efr.agent.settings import SettingsRefused
+from efr.agent.slots import Continue, PickUp
+from efr.store import queries
+from efr.wire import methods as m
+from efr.wire import types as t
+from efr.wire.errors import Refusal, refuse
+
+R = TypeVar("R")
+
+
+class Agent:
+    """All conversations of the daemon."""
+
+    def __init__(self, ports: Ports) -> None:
+        commits = Commits(ports.writer)
+        self.followers = Followers(ports.clock)
+        self.notices = Notices(ports.roots.notices, ports.clock, ports.timer, self.followers)
+        self.drafts = DraftHub(
+            ports.clock,
+            ports.timer,
+            lambda: ports.settings().conversation.draft_interval_ms / 1000,
+        )
+        self._services = Services(
+            ports=ports,
+            commits=commits,
+            receipts=Receipts(ports.readers, commits),
+            drafts=self.drafts,
+            followers=self.followers,
+            notices=self.notices,
+        )
+        self._routing = Routing(ports, self.followers)
+        self._routes = Gate()  # routed prompts, one after another
+        self._lock = threading.Lock()  # "agent": which conversations are loaded
+        self._loaded: dict[str, Conversation] = {}
+        self._stopping = False
+
+    # Methods of the protocol ---------------------------------------------------------------
+
+    def prompt_send(self, params: m.PromptSendParams, caller: Caller) -> m.PromptSendResult:
+        """Queues a prompt in the conversation it names, its terminal's, or a new one."""
+        return self._once(params.command_id, PROMPT_SEND, lambda: self._prompt_send(params, caller))
+
+    def prompt_withdraw(
+        self, params: m.PromptWithdrawParams, caller: Caller
+    ) -> m.PromptWithdrawResult:
+        """Takes a waiting prompt back."""
+        return self._once(
+            params.command_id,
+            PROMPT_WITHDRAW,
+            lambda: requests.withdraw(self._open(params.conversation_id), params, caller),
+        )
+
+    def turn_interrupt(
+        self, params: m.TurnInterruptParams, caller: Caller
+    ) -> m.TurnInterruptResult:
+        """Stops the running turn."""
+        return self._once(
+            params.command_id,
+            TURN_INTERRUPT,
+            lambda: requests.interrupt(self._open(params.conversation_id), params, caller),
+        )
+
+    def turn_steer(self, params: m.TurnSteerParams, caller: Caller) -> m.TurnSteerResult:
+        """Text for the running turn, or (late) a prompt."""
+        return self._once(
+            params.command_id,
+            TURN_STEER,
+            lambda: requests.steer(self._open(params.conversation_id), params, caller),
+        )
+
+    def approval_respond(
+        self, params: m.ApprovalRespondParams, caller: Caller
+    ) -> m.ApprovalRespondResult:
+        """Answers a question."""
+        return self._once(
+            params.command_id,
+            APPROVAL_RESPOND,
+            lambda: requests.answer(self._open(params.conversation_id), params, caller),
+        )
+
+    def input_respond(self, params: m.InputRespondParams, caller: Caller) -> None:
+        """Types a line into a running command. Keeps no receipt."""
+        with refusing():
+            inputs.input_respond(self._open(params.conversation_id), params, caller)
+
+    def presence_set(self, params: m.PresenceSetParams, caller: Caller) -> m.PresenceSetResult:
+        """The user says whether they are there: for one conversation, or all with input."""
+        return self._once(params.command_id, PRESENCE_SET, lambda: self._presence_set(params))
+
+    # For the daemon ------------------------------------------------------------------------
+
+    def typed(self, conversation_id: str) -> None:
+        """Keys went to a hidden shell by another way (`pty.write`): that is input too."""
+        with refusing():
+            inputs.note_input(self._open(conversation_id))
+
+    def runs(self, conversation_id: str) -> bool:
+        """Whether a turn runs or waits there; its shell is not idle then."""
+        with self._lock:
+            loaded = self._loaded.get(conversation_id)
+        return loaded is not None and not loaded.state.idle
+
+    def stop(self, deadline: float) -> list[str]:
+        """Interrupts the running turns and waits until their ends are recorded.
+
+        Waiting prompts stay for the next start. Returns the threads that missed the monotonic
+        deadline. May be called twice.
+        """
+        with self._lock:
+            self._stopping = True
+            loaded = list(self._loaded.values())
+        for conversation in loaded:
+            conversation.stop()
+        return self._services.ports.workers.stop(deadline)
+
+    # Inside --------------------------------------------------------------------------------
+
+    def _once(self, command_id: str, form: Form[R], run: Callable[[], R]) -> R:
+        with refusing():
+            return self._services.receipts.with_receipt(command_id, form, run)
+
+    def _open(self, conversation_id: str) -> Conversation:
+        """The conversation, loaded when it is not. Raises `not_found`."""
+        with self._lock:
+            loaded = self._loaded.get(conversation_id)
+        if loaded is None:
+            away = self._services.ports.readers.read(lambda conn: _away(conn, conversation_id))
+            if away is None:
+                raise refuse(t.ErrorCode.NOT_FOUND, "there is no such conversation")
+            loaded = self._load(conversation_id, away=away)
+        return loaded
+
+    def _load(self, conversation_id: str, *, away: bool = False) -> Conversation:
+        with self._lock:
+            if self._stopping:
+                raise refuse(t.ErrorCode.CANCELLED, "efrd stops")
+            loaded = self._loaded.get(conversation_id)
+            if loaded is None:
+                loaded = Conversation(conversation_id, away, self._services)
+                self._loaded[conversation_id] = loaded
+            return loaded
+
+    def _prompt_send(self, params: m.PromptSendParams, caller: Caller) -> m.PromptSendResult:
+        prompts.check(params, caller)
+        try:
+            resolved = self._services.resolve(params.settings, remote=caller.remote)
+        except SettingsRefused as exc:
+            raise Refusal(exc.body) from None
+        sending = Sending(params, caller, resolved.effective)
+        if params.conversation_id is not None:
+            return prompts.queue(self._open(params.conversation_id), sending)
+        if params.context is None or sending.tty is None:
+            head = prompts.created(self._services, sending)
+            return self._start(lambda new: prompts.queue(new, sending, [head]))
+        with self._routes.enter():
+            return self._route(sending, params.context, sending.tty)
+
+    def _route(self, sending: Sending, context: t.ShellContext, tty: str) -> m.PromptSendResult:
+        """A prompt of a terminal; inside the gate of routes."""
+        routed = self._routing.route(context, tty, new_conversation=sending.params.new_conversation)
+        match routed.choice:
+            case Continue(row=row):
+                result = prompts.queue(self._open(row.conversation_id), sending, told=routed.told)
+            case PickUp(row=row):
+                head = prompts.head_of(routed, sending.caller)
+                result = prompts.queue(
+                    self._open(row.conversation_id), sending, head, routed.told, row.cwd
+                )
+            case _:
+                head = prompts.head_of(routed, sending.caller)
+                result = self._start(lambda new: prompts.queue(new, sending, head, routed.told))
+        self._routing.routed(routed)
+        return result
+
+    def _start(self, first: Callable[[Conversation], R]) -> R:
+        """A new conversation with its first prompt. Nothing of it stays when that fails."""
+        conversation = self._load(self._services.ports.ids.new())
+        try:
+            return first(conversation)
+        except BaseException:
+            with conversation.state.lock:
+                conversation.state.gone = True
+            with self._lock:
+                self._loaded.pop(conversation.id, None)
+            raise
+
+    def _presence_set(self, params: m.PresenceSetParams) -> m.PresenceSetResult:
+        if params.conversation_id is not None:
+            chosen = [self._open(params.conversation_id)]
+        else:
+            with self._lock:
+                chosen = [one for one in self._loaded.values() if one.presence.had_input]
+        return inputs.presence_set(self._services, chosen, params)
+
+
+def _away(conn: Any, conversation_id: str) -> bool | None:
+    """Whether the user is away there; None when there is no such conversation."""
+    if queries.conversation(conn, conversation_id) is None:
+        return None
+    return is_away(conn, conversation_id)

@@ -1,0 +1,197 @@
+"""The owner of one conversation: its queue, its running turn, its worker.
+
+State changes inside the gate, one request at a time in the order they came; each change is one
+batch with its receipt. A worker thread exists only while there is work: it takes the next prompt,
+runs the turn to its end, records that end and looks again. The owner clears the running turn
+before it records its end, so a client that saw the end never steers a dead turn.
+
+What a request may do is in `requests.py`; what a turn does is in `turn.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from efr.agent.approvals import Questions
+from efr.agent.calls import Calls
+from efr.agent.commit import TurnLog
+from efr.agent.gate import Gate
+from efr.agent.presence import Presence
+from efr.agent.queue import Prompt, Running, State, Steer
+from efr.agent.services import Services
+from efr.agent.turn import Turn
+from efr.agent.turn_end import TurnEnd, without_question
+from efr.agent.waits import Pause
+from efr.store.batch import Batch, Committed, NewEvent, NewReceipt
+from efr.store.errors import DeletedConversation, NotPending, StoreFault
+from efr.wire import events as ev
+from efr.wire import types as t
+from efr.wire.errors import refuse
+
+log = logging.getLogger("efr.agent")
+
+# A full disk at the end of a turn: the end is tried again for a minute, then the worker gives up
+# and the end is recorded before the next prompt, or by the next start (daemon document, faults).
+_RETRY_S = 5.0
+_RETRIES = 12
+
+
+class Conversation:
+    """One loaded conversation. Requests come on handler threads, turns run on its worker."""
+
+    def __init__(self, conversation_id: str, away: bool, services: Services) -> None:
+        """`away`: what the log says of the user's presence."""
+        ports = services.ports
+        self.id = conversation_id
+        self.services = services
+        self.gate = Gate()
+        self.state = State()
+        self.questions = Questions(ports.clock, ports.timer)
+        self.presence = Presence(ports.clock, ports.timer, away, self._user_is_away)
+        self.questions.set_away(away)
+        self._pause = Pause(ports.clock, ports.timer)
+        self._unrecorded: Batch | None = None  # an end that found the disk full
+
+    # Inside the gate -----------------------------------------------------------------------
+
+    def append(
+        self, events: Sequence[ev.Event], receipt: NewReceipt | None, *, is_input: bool = True
+    ) -> Committed:
+        """Appends what a request changes. An input that ends being away says so in the batch,
+        after the other events, so their places in it do not move. Raises StoreError."""
+        came_back = is_input and self.presence.input()
+        tail = [self._presence(t.Presence.PRESENT, t.PresenceSource.INPUT)] if came_back else []
+        batch = Batch(
+            events=tuple(NewEvent(self.id, event) for event in (*events, *tail)), receipt=receipt
+        )
+        try:
+            done = self.services.commits.append(batch)
+        except BaseException:
+            if came_back:
+                self.presence.back_out()
+            raise
+        if came_back:
+            self.questions.set_away(False)
+        return done
+
+    def check_open(self) -> None:
+        """Raises when nothing may be added: efrd stops, or the conversation is gone."""
+        with self.state.lock:
+            stopping, gone = self.state.stopping, self.state.gone
+        if gone:
+            raise refuse(t.ErrorCode.NOT_FOUND, "there is no such conversation")
+        if stopping:
+            raise refuse(t.ErrorCode.CANCELLED, "efrd stops")
+
+    def add(self, prompt: Prompt) -> None:
+        """Queues a recorded prompt and makes sure that a worker takes it."""
+        if self.state.add(prompt):
+            self.services.ports.workers.start(self.id, self._work)
+
+    def away_event(self, presence: t.Presence) -> ev.PresenceChanged:
+        """The event of a change by the user's word."""
+        return self._presence(presence, t.PresenceSource.USER)
+
+    def now_away(self, away: bool) -> None:
+        """The user's word is recorded."""
+        if away:
+            self.presence.go_away()
+        else:
+            self.presence.input()
+        self.questions.set_away(away)
+
+    # The worker ----------------------------------------------------------------------------
+
+    def take_steers(self, running: Running, turn_log: TurnLog) -> list[Steer]:
+        """The unread steers for the next model call; recorded as read."""
+        with self.gate.enter(always=True):
+            with self.state.lock:
+                steers, running.unread = running.unread, []
+            if steers:
+                seqs = tuple(one.seq for one in steers)
+                turn_log.record(ev.SteeringDelivered(turn_id=running.turn_id, steers=seqs))
+        return steers
+
+    def close_steering(self, running: Running) -> bool:
+        """From here on a steer is late. False: one waits, so the turn makes another call."""
+        with self.gate.enter(always=True), self.state.lock:
+            if running.unread and not running.interrupted:
+                return False
+            running.steering_closed = True
+            return True
+
+    def stop(self) -> None:
+        """The daemon stops: the running turn ends as interrupted, nothing new starts."""
+        with self.state.lock:
+            self.state.stopping = True
+            running = self.state.running
+        self._pause.end()
+        self.presence.stop()
+        if running is not None:
+            running.cancel.cancel()
+
+    def _work(self) -> None:
+        """The worker's thread: one turn after the other until nothing waits."""
+        while (running := self._next()) is not None:
+            end = Turn(self.services, self, Calls(self.services, self), running).run()
+            with self.gate.enter(always=True), self.state.lock:
+                self.state.running = None
+                unread, running.unread = running.unread, []
+            self._record_end(end, unread)
+
+    def _next(self) -> Running | None:
+        """The next turn. An end that is still to be recorded comes before it."""
+        if self._unrecorded is not None and self._append_once(self._unrecorded) is not None:
+            self._unrecorded = None
+        with self.gate.enter(always=True):
+            return self.state.next(may_start=self._unrecorded is None)
+
+    def _record_end(self, end: TurnEnd, unread: Sequence[Steer]) -> None:
+        """Records how the turn ended and tells the terminal that does not look."""
+        batch = end.batch(self.id, unread)
+        done = self._append_end(batch)
+        if done is None:
+            self._unrecorded = batch
+        elif end.notice is not None:
+            tty = end.running.prompt.tty
+            self.services.notices.tell(self.id, tty, done.last_seq, end.notice)
+
+    def _append_end(self, batch: Batch) -> Committed | None:
+        """Tries for a minute while the disk has no room. None: it is not recorded."""
+        done = self._append_once(batch)
+        tries = 0
+        while done is None and tries < _RETRIES and self._pause.wait(_RETRY_S):
+            tries += 1
+            done = self._append_once(batch)
+        return done
+
+    def _append_once(self, batch: Batch) -> Committed | None:
+        """None: a fault of the store, worth another try."""
+        while True:
+            try:
+                return self.services.commits.append(batch)
+            except NotPending as exc:  # an answer came before our expiry
+                batch = without_question(batch, exc.call_id)
+            except DeletedConversation:
+                with self.state.lock:
+                    self.state.gone = True
+                return Committed(0, 0, 0, None)
+            except StoreFault as exc:
+                log.error("the end of a turn cannot be recorded now: %s", exc)
+                return None
+
+    def _presence(self, presence: t.Presence, source: t.PresenceSource) -> ev.PresenceChanged:
+        return ev.PresenceChanged(conversation_id=self.id, presence=presence, source=source)
+
+    def _user_is_away(self) -> bool:
+        """Ten minutes without input, on the timer's thread. False: a request is inside now."""
+        with self.gate.try_enter() as entered:
+            if not entered:
+                return False
+            if self.presence.is_due():
+                event = self._presence(t.Presence.AWAY, t.PresenceSource.TIMEOUT)
+                self.services.commits.later(Batch(events=(NewEvent(self.id, event),)))
+                self.presence.go_away()
+                self.questions.set_away(True)
+        return True

@@ -1,0 +1,75 @@
+"""The one place that asks the permission engine.
+
+`judge` is called for every tool call, before anything runs and before it is recorded. It looks up
+where the call's paths really lead (a link is judged by its target too) and reads the config of
+now, so a changed rule counts from the next call on. Blocks on the file system for that look.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from efr.agent.place import holds, normal
+from efr.agent.ports import Ports
+from efr.agent.setting_out import Setting
+from efr.policy import engine
+from efr.policy.needs import CallNeeds, Decision, PathUse, Place
+from efr.wire import types as t
+
+
+def judge(ports: Ports, setting: Setting, needs: CallNeeds, origin: t.Origin) -> Decision:
+    """What happens to one call."""
+    mode = setting.resolved.effective.mode
+    asked = replace(needs, paths=tuple(_with_targets(needs.paths)))
+    return engine.decide(asked, mode.value, origin.value, _place(ports, setting))
+
+
+def _with_targets(paths: tuple[PathUse, ...]) -> Iterator[PathUse]:
+    """Each path, and its real target when it runs through a link."""
+    for use in paths:
+        yield use
+        real = os.path.realpath(use.path)
+        if real != normal(use.path):
+            yield PathUse(real, use.access)
+
+
+def _place(ports: Ports, setting: Setting) -> Place:
+    home, config = ports.host.home, str(ports.roots.config.path)
+    data = str(ports.roots.data.path)
+    project = setting.place.project
+    return Place(
+        home=home,
+        home_real=os.path.realpath(home),
+        config_dir=config,
+        data_dir=data,
+        scratch=setting.scratch,
+        project_root=_widens(project.root, home) if project is not None else None,
+        config_real=tuple(_real_config(Path(config))),
+        data_real=os.path.realpath(data),
+        secret_paths=tuple(
+            _expanded(path, home) for path in ports.settings().permissions.secret_paths
+        ),
+    )
+
+
+def _widens(root: str, home: str) -> str | None:
+    """A project root at or above home widens nothing."""
+    return None if holds(normal(root), normal(home)) else root
+
+
+def _real_config(folder: Path) -> Iterator[str]:
+    """The config folder's real form, and where links in it lead (a file of a dotfiles tree)."""
+    yield os.path.realpath(folder)
+    try:
+        links = [Path(entry.path) for entry in os.scandir(folder) if entry.is_symlink()]
+    except OSError:
+        return
+    for link in links:
+        yield os.path.realpath(link)
+
+
+def _expanded(path: str, home: str) -> str:
+    return home + path[1:] if path == "~" or path.startswith("~/") else path

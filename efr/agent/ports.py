@@ -1,0 +1,142 @@
+"""What the agent needs from beside and above: Protocols alone.
+
+The daemon wires the real ones in; tests bring scripted ones. Rooms below (store values, provider
+and tool contracts) are imported where they are used and stand here only where a method is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from efr.agent.place import NoProjects, Projects
+from efr.agent.preamble import Host
+from efr.agent.settings import NO_SANDBOX, ModeLimits
+from efr.base.clock import Clock
+from efr.base.ids import Ids
+from efr.base.roots import Roots
+from efr.config.schema import Settings
+from efr.providers.canonical import ToolDefinition
+from efr.providers.provider import Provider
+from efr.store.batch import Batch, Committed
+from efr.wire import types as t
+
+if TYPE_CHECKING:
+    from efr.tools.contract import Tool
+
+T = TypeVar("T")
+
+
+class TimerEntry(Protocol):
+    """A due time that can be taken back."""
+
+    def cancel(self) -> None: ...
+
+
+class Timers(Protocol):
+    """The thread `timer`."""
+
+    def at(self, due_monotonic: float, run: Callable[[], None]) -> TimerEntry:
+        """Runs `run` on the timer's thread when that time has come; it must be short."""
+        ...
+
+
+class Workers(Protocol):
+    """The threads `conversation-<id8>`."""
+
+    def start(self, conversation_id: str, run: Callable[[], None]) -> None: ...
+
+    def stop(self, deadline: float) -> list[str]:
+        """Joins until the monotonic deadline; the names that missed it."""
+        ...
+
+
+class Writer(Protocol):
+    """The thread `store-writer`."""
+
+    def append(self, batch: Batch) -> Future[Committed]: ...
+
+
+class Readers(Protocol):
+    """The threads `store-reader-N`."""
+
+    def read(self, fn: Callable[[Any], T]) -> T:
+        """Runs `fn(connection)` in one read transaction; blocks."""
+        ...
+
+
+class Models(Protocol):
+    """Who answers: the provider of new turns and why it is that one."""
+
+    def active(self) -> tuple[Provider, str]: ...
+
+
+class Tools(Protocol):
+    """The registry of tools."""
+
+    def definitions(self) -> Sequence[ToolDefinition]: ...
+
+    def get(self, name: str) -> Tool | None: ...
+
+
+class Shell(Protocol):
+    """One hidden shell, as far as a turn and a typed answer need it."""
+
+    @property
+    def cwd(self) -> str: ...
+
+    @property
+    def busy(self) -> bool:
+        """Whether a command runs in it, also one that its call left running."""
+        ...
+
+    def move_to(self, directory: str) -> None:
+        """Blocks until it stands there. Raises ShellError when it stays."""
+        ...
+
+    def answer(self, call_id: str, text: str, hidden: bool, manual: bool) -> None:
+        """Types a line into the call's command. Raises NoSuchCall, NotWaiting, BadAnswer."""
+        ...
+
+
+class Shells(Protocol):
+    """The hidden shells."""
+
+    def for_conversation(self, conversation_id: str, start_dir: str, scratch: str | None) -> Shell:
+        """The conversation's shell, started when there is none; blocks while it starts."""
+        ...
+
+    def peek(self, conversation_id: str) -> Shell | None: ...
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who sent a request."""
+
+    connection_id: int
+    origin: t.Origin
+    tty: str | None
+    remote: bool
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Everything from outside, in one place."""
+
+    clock: Clock
+    ids: Ids
+    roots: Roots
+    host: Host
+    settings: Callable[[], Settings]  # the config of now
+    writer: Writer
+    readers: Readers
+    workers: Workers
+    timer: Timers
+    models: Models
+    tools: Tools
+    shells: Shells
+    shell_start: Callable[[int], int | None]  # start time of a live process, None: it is gone
+    projects: Projects = field(default_factory=NoProjects)
+    mode_limits: Callable[[], ModeLimits] = lambda: NO_SANDBOX

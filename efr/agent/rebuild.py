@@ -1,0 +1,188 @@
+"""A turn's messages from its events, and the repairs before any request.
+
+Pure. Used when the exact messages of a turn are missing or damaged: text, calls and results are
+the same, the provider's own items and the preamble are gone. No request ever holds a call without
+its result or a result without its call.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from efr.providers.canonical import (
+    Block,
+    Message,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+)
+from efr.providers.provider_json import compact
+from efr.wire import events as ev
+
+log = logging.getLogger("efr.agent")
+
+UNFINISHED = "This call did not finish; it may or may not have run."
+
+
+def user_text(text: str) -> Message:
+    """A user message of one text."""
+    return Message("user", (TextBlock(text),))
+
+
+@dataclass
+class _Story:
+    """The messages so far, and the one that is still open."""
+
+    messages: list[Message] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    results: list[Block] = field(default_factory=list)
+
+    def assistant(self, block: Block, *, new: bool) -> None:
+        if self.results or new:
+            self.close()
+        self.blocks.append(block)
+
+    def result(self, block: Block) -> None:
+        if self.blocks:
+            self.messages.append(Message("assistant", tuple(self.blocks)))
+            self.blocks = []
+        self.results.append(block)
+
+    def user(self, text: str) -> None:
+        self.close()
+        self.messages.append(user_text(text))
+
+    def close(self) -> None:
+        if self.blocks:
+            self.messages.append(Message("assistant", tuple(self.blocks)))
+        if self.results:
+            self.messages.append(Message("user", tuple(self.results)))
+        self.blocks, self.results = [], []
+
+
+def rebuild_turn(events: Sequence[tuple[int, ev.Event]]) -> list[Message]:
+    """The messages of one turn from its (seq, event) pairs in order; empty: no prompt, no turn."""
+    steers = {seq: e.text for seq, e in events if isinstance(e, ev.TurnSteered)}
+    in_place = _old_log(events)
+    story = _Story()
+    streamed: dict[int, list[str]] = {}
+    for _, event in events:
+        match event:
+            case ev.PromptQueued(text=text):
+                story.user(text)
+            case ev.AssistantMessageUpdated(index=index, delta=delta):
+                streamed.setdefault(index, []).append(delta)
+            case ev.AssistantMessageCompleted(index=index, text=text):
+                streamed.pop(index, None)
+                story.assistant(TextBlock(text), new=True)
+            case ev.ToolCallStarted():
+                block = ToolCallBlock(event.call_id, event.tool, event.input, event.freeform)
+                story.assistant(block, new=False)
+            case ev.ToolCallCompleted():
+                story.result(ToolResultBlock(event.call_id, event.output, event.is_error))
+            case ev.SteeringDelivered(steers=read):
+                for one in read:
+                    if one in steers:
+                        story.user(steers[one])
+            case ev.TurnSteered(text=text) if in_place:
+                story.user(text)
+            case _:
+                pass
+    for parts in streamed.values():
+        story.assistant(TextBlock("".join(parts)), new=True)
+    story.close()
+    return repaired(story.messages)
+
+
+def _old_log(events: Sequence[tuple[int, ev.Event]]) -> bool:
+    """A completed turn from before steers were named when they were read."""
+    kinds = [type(event) for _, event in events]
+    return ev.TurnCompleted in kinds and ev.SteeringDelivered not in kinds
+
+
+def repaired(messages: Iterable[Message]) -> list[Message]:
+    """Every call answered right after its message, every result without a call dropped."""
+    done: list[Message] = []
+    open_calls: list[ToolCallBlock] = []
+    for message in messages:
+        if message.role == "assistant":
+            done += _answers(open_calls)
+            open_calls = list(message.calls)
+            done.append(message)
+            continue
+        kept, missing = _matched(message, open_calls)
+        open_calls = []
+        if missing and not _has_result(kept):
+            done += _answers(missing)
+        elif missing:
+            kept = Message("user", (*_results(missing), *kept.content))
+        if kept.content:
+            done.append(kept)
+    return done + _answers(open_calls)
+
+
+def _matched(
+    message: Message, open_calls: Sequence[ToolCallBlock]
+) -> tuple[Message, list[ToolCallBlock]]:
+    """The message without stray results, and the open calls it does not answer."""
+    wanted = {call.call_id for call in open_calls}
+    kept: list[Block] = []
+    for block in message.content:
+        if isinstance(block, ToolResultBlock):
+            if block.call_id not in wanted:
+                log.warning("a tool result without its call is left out of the history")
+                continue
+            wanted.discard(block.call_id)
+        kept.append(block)
+    missing = [call for call in open_calls if call.call_id in wanted]
+    if len(kept) == len(message.content):
+        return message, missing
+    return Message("user", tuple(kept)), missing
+
+
+def _has_result(message: Message) -> bool:
+    return any(isinstance(block, ToolResultBlock) for block in message.content)
+
+
+def _results(calls: Iterable[ToolCallBlock]) -> list[Block]:
+    return [ToolResultBlock(call.call_id, UNFINISHED, is_error=True) for call in calls]
+
+
+def _answers(calls: Sequence[ToolCallBlock]) -> list[Message]:
+    return [Message("user", tuple(_results(calls)))] if calls else []
+
+
+def shown_as_text(messages: Iterable[Message], tools: Collection[str]) -> list[Message]:
+    """Calls (and results) of tools that are not on offer, as text in their place.
+
+    A pure function of the call and the tool names, so every later request shows the same.
+    """
+    foreign: dict[str, str] = {}
+    shown: list[Message] = []
+    for message in messages:
+        for call in message.calls:
+            if call.name not in tools:
+                foreign[call.call_id] = call.name
+        if any(_is_foreign(block, foreign) for block in message.content):
+            blocks = tuple(_as_text(block, foreign) for block in message.content)
+            shown.append(Message(message.role, blocks))
+        else:
+            shown.append(message)
+    return shown
+
+
+def _is_foreign(block: Block, foreign: dict[str, str]) -> bool:
+    return isinstance(block, ToolCallBlock | ToolResultBlock) and block.call_id in foreign
+
+
+def _as_text(block: Block, foreign: dict[str, str]) -> Block:
+    if isinstance(block, ToolCallBlock) and block.call_id in foreign:
+        given = block.input if block.freeform else compact(block.input)
+        return TextBlock(f"[tool call {block.name} {block.call_id}]\n{given}")
+    if isinstance(block, ToolResultBlock) and block.call_id in foreign:
+        failed = " failed" if block.is_error else ""
+        name = foreign[block.call_id]
+        return TextBlock(f"[tool result {name} {block.call_id}{failed}]\n{block.output}")
+    return block

@@ -1,0 +1,43 @@
+"""The agent's own parts that conversations share, in one place beside the ports.
+
+Built once by `Agent`. Everything in it may be used from any thread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from efr.agent.commit import Commits
+from efr.agent.drafts import DraftHub
+from efr.agent.followers import Followers
+from efr.agent.notices import Notices
+from efr.agent.ports import Ports
+from efr.agent.receipts import Receipts
+from efr.agent.settings import Resolved, SettingsRefused, resolve
+from efr.wire import types as t
+
+
+@dataclass(frozen=True)
+class Services:
+    """What a conversation and its turns work with."""
+
+    ports: Ports
+    commits: Commits
+    receipts: Receipts
+    drafts: DraftHub
+    followers: Followers
+    notices: Notices
+
+    def resolve(self, asked: t.TurnSettings, *, remote: bool) -> Resolved:
+        """The settings of a turn that would start now. Raises SettingsRefused."""
+        provider, _ = self.ports.models.active()
+        limits = self.ports.mode_limits()
+        return resolve(asked, self.ports.settings(), provider, limits, remote=remote)
+
+    def fits(self, asked: t.TurnSettings, *, remote: bool) -> bool:
+        """Whether a turn can run with these settings now."""
+        try:
+            self.resolve(asked, remote=remote)
+        except SettingsRefused:
+            return False
+        return True

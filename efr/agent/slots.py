@@ -1,0 +1,134 @@
+"""Which conversation a terminal's prompt goes to. Pure.
+
+A terminal keeps one conversation per route: a registered project, or everything outside them.
+Rows come from the store, what the machine knows (is that shell alive, who follows what) comes in
+as functions. Facts: daemon document, terminal slots and routing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from efr.wire import types as t
+
+_HOUR_US = 3_600_000_000
+
+
+@dataclass(frozen=True)
+class SlotRow:
+    """A conversation as routing sees it."""
+
+    conversation_id: str
+    title: str | None
+    tty: str | None
+    route: t.RouteScope | None
+    shell_pid: int | None
+    routed_seq: int | None
+    last_seq: int
+    updated_us: int
+    cwd: str | None
+
+
+@dataclass(frozen=True)
+class Left:
+    """What left a slot: moved to another terminal, or (without a tty) deleted."""
+
+    shell_pid: int | None
+    tty: str | None
+    title: str | None
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A prompt that names a terminal and no conversation."""
+
+    tty: str
+    shell_pid: int | None
+    route: t.RouteScope
+    new_conversation: bool
+    left: Left | None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Now, the limits of the config, and what the machine knows."""
+
+    now_us: int
+    idle_hours: int
+    follow_project: bool
+    shell_runs: Callable[[SlotRow], bool]  # the slot's shell is the process it was
+    follows: Callable[[SlotRow], bool]  # its terminal follows it
+
+    def idle(self, row: SlotRow) -> bool:
+        """Whether the conversation ended by time. 0 hours never end; time never runs backward."""
+        idle_us = max(0, self.now_us - row.updated_us)
+        return self.idle_hours > 0 and idle_us > self.idle_hours * _HOUR_US
+
+    def held(self, row: SlotRow) -> bool:
+        """Whether an open terminal holds it."""
+        return row.tty is not None and (self.shell_runs(row) or self.follows(row))
+
+
+@dataclass(frozen=True)
+class Continue:
+    """The terminal's own conversation goes on; `back`: another one was current."""
+
+    row: SlotRow
+    back: bool
+
+
+@dataclass(frozen=True)
+class PickUp:
+    """The project's newest free conversation comes to this terminal."""
+
+    row: SlotRow
+
+
+@dataclass(frozen=True)
+class New:
+    """A new conversation; `reason` and `from_row` only when the terminal hears of a switch."""
+
+    reason: t.NewReason | None
+    from_row: SlotRow | None
+
+
+Choice = Continue | PickUp | New
+
+
+def choose(ask: Ask, rows: Sequence[SlotRow], rules: Rules) -> Choice:
+    """Decides by the rows of all terminals (those that a terminal holds or once held)."""
+    own = [row for row in rows if row.tty == ask.tty and _of_this_shell(row, ask, rules)]
+    current = max(own, key=lambda row: row.routed_seq or 0, default=None)
+    if ask.new_conversation:
+        return New(None, None)
+    slot = next((row for row in own if row.route == ask.route), None)
+    if slot is not None and not rules.idle(slot):
+        return Continue(slot, back=slot is not current)
+    if slot is not None:
+        return New(t.NewReasonIdle(hours=rules.idle_hours), current)
+    if ask.left is not None and ask.left.shell_pid == ask.shell_pid:
+        return New(_left_reason(ask.left), current)
+    if rules.follow_project and isinstance(ask.route, t.RouteProject):
+        free = [row for row in rows if _free(row, ask.route, rules)]
+        if free:
+            return PickUp(max(free, key=lambda row: row.last_seq))
+    return New(t.NewReasonScope() if current is not None else None, current)
+
+
+def _of_this_shell(row: SlotRow, ask: Ask, rules: Rules) -> bool:
+    """The prompt's shell is the slot's, or runs inside it; a reused terminal has another."""
+    if row.shell_pid is None or row.shell_pid == ask.shell_pid:
+        return True
+    return rules.shell_runs(row)
+
+
+def _free(row: SlotRow, route: t.RouteScope, rules: Rules) -> bool:
+    once_held = row.routed_seq is not None
+    return once_held and row.route == route and not rules.idle(row) and not rules.held(row)
+
+
+def _left_reason(left: Left) -> t.NewReason:
+    if left.tty is None:
+        return t.NewReasonScope()
+    return t.NewReasonMoved(tty=left.tty, title=left.title)

@@ -1,0 +1,80 @@
+"""How a turn ended, as the batch that records it.
+
+Pure. Whatever ended the turn, the batch closes what is still open: a question expires, a call
+gets a result, then comes the terminal event with the counts, and the exact messages are saved.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from efr.agent.queue import Running, Steer
+from efr.agent.rebuild import UNFINISHED, user_text
+from efr.providers.canonical import Message, encode_message
+from efr.store.batch import Batch, NewEvent, TurnMessage
+from efr.wire import events as ev
+from efr.wire.errors import WireError
+
+log = logging.getLogger("efr.agent")
+
+
+@dataclass(frozen=True)
+class TurnEnd:
+    """Everything about an end; `batch` makes it recordable."""
+
+    running: Running
+    event: ev.TurnCompleted | ev.TurnFailed | ev.TurnInterrupted
+    open_questions: tuple[str, ...] = ()
+    open_calls: tuple[str, ...] = ()
+    messages: tuple[Message, ...] = ()
+    provider: str = ""
+    model: str = ""
+    notice: str | None = None  # what a terminal that does not look is told
+
+    def batch(self, conversation_id: str, unread: Iterable[Steer]) -> Batch:
+        """The batch. Steers that no call read stand at the end of the saved messages: the next
+        turn's model reads them, so none is lost."""
+        turn_id = self.running.turn_id
+        events: list[ev.Event] = [
+            ev.ApprovalExpired(turn_id=turn_id, call_id=call_id) for call_id in self.open_questions
+        ]
+        events += [_unfinished(turn_id, call_id) for call_id in self.open_calls]
+        events.append(self.event)
+        messages = [*self.messages, *(user_text(one.text) for one in unread)]
+        saved = self._saved(messages) if self.messages else ()
+        return Batch(
+            events=tuple(NewEvent(conversation_id, event) for event in events),
+            messages=saved,
+            messages_conversation=conversation_id if saved else None,
+        )
+
+    def _saved(self, messages: Sequence[Message]) -> tuple[TurnMessage, ...]:
+        """The exact messages; none when one cannot be encoded: the turn is rebuilt later."""
+        try:
+            return tuple(
+                TurnMessage(
+                    self.running.turn_id, place, self.provider, self.model, encode_message(message)
+                )
+                for place, message in enumerate(messages)
+            )
+        except (WireError, TypeError, ValueError):
+            log.exception("the messages of a turn cannot be saved")
+            return ()
+
+
+def without_question(batch: Batch, call_id: str) -> Batch:
+    """The batch without the expiry of a question that was answered after all."""
+    kept = tuple(
+        one
+        for one in batch.events
+        if not (isinstance(one.event, ev.ApprovalExpired) and one.event.call_id == call_id)
+    )
+    return Batch(kept, batch.receipt, batch.messages, batch.messages_conversation, batch.outbox)
+
+
+def _unfinished(turn_id: str, call_id: str) -> ev.ToolCallCompleted:
+    return ev.ToolCallCompleted(
+        turn_id=turn_id, call_id=call_id, output=UNFINISHED, truncated=False, is_error=True
+    )
