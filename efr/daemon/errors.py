@@ -1,0 +1,58 @@
+"""One map from the rooms' errors to error codes of the protocol.
+
+Rooms raise their own types with fields; the sentence that a person reads is made here. What is
+not in the table is a fault of efrd: logged with its traceback and answered `internal`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from efr.base.cancel import Cancelled
+from efr.config.errors import ConfigError
+from efr.store import errors as store
+from efr.threads.conversations import WorkersStopped
+from efr.threads.handlers import CANCELLED, INTERNAL
+from efr.wire import types as t
+from efr.wire.errors import BadValue, ErrorBody, Refusal
+
+_log = logging.getLogger("efr.daemon")
+
+_Sentence = Callable[[Any], str]
+_Code = t.ErrorCode
+
+# The first row that fits counts, so a subclass stands before its base.
+_TABLE: tuple[tuple[type[BaseException], t.ErrorCode, _Sentence], ...] = (
+    (BadValue, _Code.INVALID, str),
+    (ConfigError, _Code.INVALID, str),
+    (store.NotPending, _Code.NOT_FOUND, lambda e: f"nothing waits for an answer at {e.call_id}"),
+    (store.UnknownConversation, _Code.NOT_FOUND, lambda e: _no_conversation(e.conversation_id)),
+    (store.DeletedConversation, _Code.NOT_FOUND, lambda e: _no_conversation(e.conversation_id)),
+    (store.StoreBusy, _Code.BUSY, lambda e: "the database is busy; try again"),
+    (store.StoreClosed, _Code.BUSY, lambda e: "efrd is stopping"),
+    (store.StoreFull, _Code.INTERNAL, lambda e: f"the disk of {e.path} is full"),
+    (store.StoreReadOnly, _Code.INTERNAL, lambda e: f"{e.path} cannot be written"),
+    (store.StoreCorrupt, _Code.INTERNAL, lambda e: f"{e.path} is damaged; efrd's log says where"),
+    (WorkersStopped, _Code.BUSY, lambda e: "efrd is stopping"),
+)
+
+
+def error_body(method: str, exc: BaseException) -> ErrorBody:
+    """The error body for an exception that a method raised."""
+    if isinstance(exc, Refusal):
+        return exc.body
+    if isinstance(exc, Cancelled):
+        return CANCELLED
+    for kind, code, sentence in _TABLE:
+        if isinstance(exc, kind):
+            if code is _Code.INTERNAL:
+                _log.error("%s: %s", method, exc)
+            return ErrorBody(code, sentence(exc))
+    _log.error("%s broke", method, exc_info=exc)
+    return INTERNAL
+
+
+def _no_conversation(conversation_id: str) -> str:
+    return f"there is no conversation {conversation_id}"

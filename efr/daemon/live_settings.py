@@ -1,0 +1,100 @@
+"""The settings of now: the file, the variables and flags over it, and what the last reload said.
+
+Any thread reads `current`; one reload at a time replaces it as a whole. A reload checks the whole
+file first, so an error changes nothing; keys that need a restart keep their running value and are
+listed until the file has that value again. Facts: docs/config.md, "Reload".
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from efr.config.errors import ConfigError
+from efr.config.load import changed_restart_keys, keep_restart_keys, load, override
+from efr.config.schema import Settings
+from efr.wire import types as t
+
+_log = logging.getLogger("efr.daemon")
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """What stands over the file for the life of the process."""
+
+    env: Mapping[str, str]
+    log: str | None = None  # efrd --log
+    screen: str | None = None  # efrd --screen
+
+
+def read_settings(path: Path, overrides: Overrides) -> Settings:
+    """The settings as a start with these overrides takes them. Raises ConfigError."""
+    settings = load(path, overrides.env)
+    for key, value in (("log", overrides.log), ("screen", overrides.screen)):
+        if value is not None:
+            settings = override(settings, key, value, f"flag --{key}")
+    return settings
+
+
+class LiveSettings:
+    """Owns the running settings."""
+
+    def __init__(self, path: Path, overrides: Overrides, settings: Settings) -> None:
+        self._path = path
+        self._overrides = overrides
+        self._settings = settings
+        self._reloading = threading.Lock()  # "reload": held over the file's read, so that one
+        # reload follows another; whoever asks waits for the outcome
+        self._error: ConfigError | None = None
+        self._restart_needed: tuple[str, ...] = ()
+        self._listeners: list[Callable[[Settings], None]] = []
+
+    def current(self) -> Settings:
+        """The settings of now: a frozen value, safe to keep for one piece of work."""
+        return self._settings
+
+    def on_change(self, listener: Callable[[Settings], None]) -> None:
+        """Calls `listener` with the new settings after a reload that changed something.
+
+        Registered before the threads start; called on the thread that asked for the reload.
+        """
+        self._listeners.append(listener)
+
+    def reload(self) -> t.ReloadResult:
+        """Reads the file again. Blocks; any thread."""
+        with self._reloading:
+            try:
+                wanted = read_settings(self._path, self._overrides)
+            except ConfigError as exc:
+                self._error = exc
+                _log.warning("the settings stay as they are: %s: %s", self._path, exc)
+                return t.ReloadResult(applied=False, error=config_file_error(exc))
+            before = self._settings
+            fresh = keep_restart_keys(before, wanted)
+            self._error = None
+            self._restart_needed = changed_restart_keys(before, wanted)
+            self._settings = fresh
+            if fresh != before:
+                _log.info("the settings of %s apply", self._path)
+                for listener in self._listeners:
+                    listener(fresh)
+            return t.ReloadResult(applied=True, restart_needed=self._restart_needed)
+
+    def status(self) -> t.ConfigStatus:
+        """What `admin.status` tells about the file. Blocks on the file system."""
+        error = self._error
+        return t.ConfigStatus(
+            path=str(self._path),
+            exists=self._path.exists(),
+            symlink_target=str(self._path.resolve()) if self._path.is_symlink() else None,
+            reload_error=config_file_error(error) if error is not None else None,
+            restart_needed=self._restart_needed,
+        )
+
+
+def config_file_error(exc: ConfigError) -> t.ConfigFileError:
+    """A fault of the file in the form of the protocol."""
+    return t.ConfigFileError(message=exc.message, line=exc.line, column=exc.column, key=exc.key)

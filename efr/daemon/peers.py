@@ -1,0 +1,80 @@
+"""Which local peers the model's own commands started: they may read and nothing more.
+
+A peer counts as model-side when its process descends from a hidden shell, shares a hidden shell's
+session, or is gone. efrd is the subreaper of everything its shells start (prctl(2),
+PR_SET_CHILD_SUBREAPER), so a process that forks twice and calls setsid(2) still has efrd above it:
+descending from efrd itself is therefore what is looked for. efrd's own ancestors never count.
+Asked at each request that needs more than `read`; facts come from /proc (proc(5)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from efr.threads.requests import Peer
+
+_DEPTH = 1024  # parents followed; a chain that is longer is a loop of reused pids
+
+
+@dataclass(frozen=True)
+class Process:
+    """What /proc tells about a process. `start` is in clock ticks since the machine's start."""
+
+    parent: int
+    session: int
+    start: int
+
+
+def read_process(pid: int, proc: Path = Path("/proc")) -> Process | None:
+    """The process with that pid, or None when it is gone (a zombie counts as gone)."""
+    try:
+        text = (proc / str(pid) / "stat").read_bytes()
+    except OSError:
+        return None
+    fields = text[text.rfind(b")") + 2 :].split()  # the name before may hold anything
+    if len(fields) < 20 or fields[0] in (b"Z", b"X"):
+        return None
+    return Process(parent=int(fields[1]), session=int(fields[3]), start=int(fields[19]))
+
+
+class ModelSide:
+    """Tells model-side peers from the user's own."""
+
+    def __init__(
+        self,
+        own_pid: int,
+        sessions: Callable[[], Collection[int]],
+        look: Callable[[int], Process | None] = read_process,
+    ) -> None:
+        self._own_pid = own_pid
+        self._sessions = sessions  # session ids of the hidden shells that run
+        self._look = look
+
+    def started(self, pid: int) -> int | None:
+        """When that process started, to know it again; None when it is gone."""
+        process = self._look(pid) if pid > 0 else None
+        return process.start if process is not None else None
+
+    def is_model_side(self, peer: Peer) -> bool:
+        """Whether the peer may only read. Reads /proc; any thread."""
+        if peer.remote:
+            return False
+        process = self._look(peer.pid) if peer.pid > 0 else None
+        if process is None or process.start != peer.pid_start:
+            return True  # gone: nobody can say any more who it was
+        if process.session in self._sessions():
+            return True
+        return self._descends_from_us(process)
+
+    def _descends_from_us(self, process: Process) -> bool:
+        parent = process.parent
+        for _ in range(_DEPTH):
+            if parent == self._own_pid:
+                return True
+            above = self._look(parent) if parent > 1 else None
+            if above is None:
+                return False
+            parent = above.parent
+        return True

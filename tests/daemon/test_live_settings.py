@@ -1,0 +1,86 @@
+"""Reloading the settings of a running daemon."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from efr.config.errors import ConfigError
+from efr.config.schema import Settings
+from efr.daemon.live_settings import LiveSettings, Overrides, read_settings
+
+
+def live(tmp_path: Path, text: str, overrides: Overrides | None = None) -> LiveSettings:
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    overrides = overrides or Overrides({})
+    return LiveSettings(path, overrides, read_settings(path, overrides))
+
+
+def write(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config.toml").write_text(text)
+
+
+def test_a_reload_applies_and_tells_the_listeners_once(tmp_path: Path) -> None:
+    settings = live(tmp_path, "[shell]\nidle_minutes = 5\n")
+    heard: list[Settings] = []
+    settings.on_change(heard.append)
+    assert settings.reload().applied
+    assert heard == []
+    write(tmp_path, "[shell]\nidle_minutes = 6\n")
+    assert settings.reload().applied
+    assert [one.shell.idle_minutes for one in heard] == [6]
+    assert settings.current().shell.idle_minutes == 6
+    (tmp_path / "config.toml").unlink()
+    assert settings.reload().applied
+    assert settings.current() == Settings()
+    assert not settings.status().exists
+
+
+def test_a_broken_file_keeps_the_old_settings_until_a_good_one_comes(tmp_path: Path) -> None:
+    settings = live(tmp_path, "[shell]\nidle_minutes = 5\n")
+    write(tmp_path, "[shell]\nidle_minutes = -1\n")
+    result = settings.reload()
+    assert not result.applied
+    assert result.error is not None
+    assert result.error.key == "shell.idle_minutes"
+    assert settings.current().shell.idle_minutes == 5
+    assert settings.status().reload_error == result.error
+    write(tmp_path, "[shell]\nidle_minutes = 7\n")
+    assert settings.reload().applied
+    assert settings.status().reload_error is None
+
+
+def test_a_restart_key_keeps_its_running_value_and_is_listed(tmp_path: Path) -> None:
+    settings = live(tmp_path, '[model]\nprovider = "demo"\n')
+    write(tmp_path, '[model]\nprovider = "openai"\nname = "m"\n')
+    assert settings.reload().restart_needed == ("model.provider",)
+    assert settings.current().model.provider == "demo"
+    assert settings.current().model.name == "m"
+    assert settings.status().restart_needed == ("model.provider",)
+    write(tmp_path, '[model]\nprovider = "demo"\n')
+    assert settings.reload().restart_needed == ()
+
+
+def test_flags_win_over_variables_and_both_over_the_file(tmp_path: Path) -> None:
+    overrides = Overrides({"EFR_LOG": "warn", "EFR_SCREEN": "vt100"}, log="debug")
+    settings = live(tmp_path, 'log = "error"\nscreen = "auto"\n', overrides)
+    assert (settings.current().log, settings.current().screen) == ("debug", "vt100")
+    write(tmp_path, 'log = "info"\n')
+    assert settings.reload().applied
+    assert settings.current().log == "debug"
+
+
+def test_a_bad_flag_names_itself(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="flag --log"):
+        live(tmp_path, "", Overrides({}, log="loud"))
+
+
+def test_the_status_names_the_end_of_a_link(tmp_path: Path) -> None:
+    target = tmp_path / "dotfiles"
+    target.write_text("")
+    path = tmp_path / "config.toml"
+    path.symlink_to(target)
+    settings = LiveSettings(path, Overrides({}), Settings())
+    assert settings.status().symlink_target == str(target)
