@@ -5,8 +5,8 @@ of a stream and its fold into one assistant message. How a provider spells these
 own API belongs in that provider's module.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, Literal, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
@@ -278,13 +278,6 @@ class Folded(Struct, frozen=True):
 _TextKind = type[TextBlock] | type[ReasoningBlock]
 
 
-class Growth(NamedTuple):
-    """What one event added to the visible text and reasoning, blank lines between blocks too."""
-
-    text: str = ""
-    reasoning: str = ""
-
-
 class _OpenCall:
     __slots__ = ("arguments", "done", "start")
 
@@ -332,23 +325,22 @@ class StreamFold:
 
     @property
     def text(self) -> str:
-        """The text so far, blocks joined by a blank line: the sum of every Growth.text."""
-        return self._joined(TextBlock)
+        """The text so far, blocks joined by a blank line."""
+        return "\n\n".join(
+            "".join(part.parts)
+            for part in self._content
+            if isinstance(part, _OpenText) and part.kind is TextBlock
+        )
 
-    @property
-    def reasoning(self) -> str:
-        """The reasoning so far, blocks joined by a blank line."""
-        return self._joined(ReasoningBlock)
-
-    def feed(self, event: StreamEvent) -> Growth:
+    def feed(self, event: StreamEvent) -> None:
         """Takes one event in. Raises InvalidStream when it breaks the order."""
         if self._done is not None:
             raise InvalidStream("an event after the end")
         match event:
             case TextDelta(text=text):
-                return Growth(text=self._append(TextBlock, text))
+                self._append(TextBlock, text)
             case ReasoningDelta(text=text):
-                return Growth(reasoning=self._append(ReasoningBlock, text))
+                self._append(ReasoningBlock, text)
             case ToolCallStart():
                 self._start(event)
             case ToolCallDelta(call_id=call_id, arguments=arguments):
@@ -363,7 +355,6 @@ class StreamFold:
                 self._finish(event)
             case Raw():
                 pass
-        return Growth()
 
     def result(self) -> Folded:
         """The whole answer. Raises Incomplete before the end of the stream."""
@@ -378,26 +369,14 @@ class StreamFold:
         parts = (part.block() for part in self._content if isinstance(part, _OpenText))
         return Message("assistant", tuple(parts))
 
-    def _joined(self, kind: _TextKind) -> str:
-        return "\n\n".join("".join(part.parts) for part in self._texts(kind))
-
-    def _texts(self, kind: _TextKind) -> Iterator[_OpenText]:
-        for part in self._content:
-            if isinstance(part, _OpenText) and part.kind is kind:
-                yield part
-
-    def _append(self, kind: _TextKind, text: str) -> str:
+    def _append(self, kind: _TextKind, text: str) -> None:
         if not text:
-            return ""
+            return
         last = self._content[-1] if self._content else None
-        if isinstance(last, _OpenText) and last.kind is kind:
-            last.parts.append(text)
-            return text
-        gap = "\n\n" if next(self._texts(kind), None) is not None else ""
-        block = _OpenText(kind)
-        block.parts.append(text)
-        self._content.append(block)
-        return gap + text
+        if not isinstance(last, _OpenText) or last.kind is not kind:
+            last = _OpenText(kind)
+            self._content.append(last)
+        last.parts.append(text)
 
     def _start(self, event: ToolCallStart) -> None:
         if event.call_id in self._calls:

@@ -1,21 +1,91 @@
 """Words for a provider's failures: one sentence a person can act on, and the wire's error body.
 
 Pure. A message of the server is quoted, already cut and without secrets; the rest is ours. The
-tool to log in is named here because every failure of a login ends in it.
+command to log in is named here because every failure of a login ends in it.
 """
 
 import itertools
 import math
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
+
+from efr.providers import errors as err
+from efr.wire import types as t
 
 _UNITS: Final = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 
-LOGIN_COMMANDS: Final = {
+LOGIN_COMMANDS: Final[Mapping[str, str]] = {
     "openai": "efr login openai",
     "openai-api": "efr login openai-api",
     "anthropic-api": "efr login anthropic-api",
     "compatible": "efr login compatible",
 }
+
+
+def error_body(error: err.ProviderError, provider: str) -> t.ErrorBody:
+    """The body of a failed turn, or of a refused method."""
+    code, data = _code(error)
+    return t.ErrorBody(code, sentence(error, provider), data)
+
+
+def _code(error: err.ProviderError) -> tuple[t.ErrorCode, dict[str, Any] | None]:
+    match error:
+        case err.Unauthorized() | err.NotLoggedIn() | err.TokenFailed():
+            return t.ErrorCode.UNAUTHORIZED, None
+        case err.RateLimited(retry_after_s=float(seconds)):
+            return t.ErrorCode.BUSY, {"retry_after_ms": math.ceil(seconds * 1000)}
+        case err.RateLimited() | err.Overloaded():
+            return t.ErrorCode.BUSY, None
+        case err.UnknownModel(model=model):
+            return t.ErrorCode.INVALID, {"model": model}
+        case err.ContextOverflow():
+            return t.ErrorCode.INTERNAL, {"cause": "context_overflow"}
+        case _:
+            return t.ErrorCode.INTERNAL, None
+
+
+def sentence(error: err.ProviderError, provider: str) -> str:
+    """One sentence without secrets."""
+    match error:
+        case err.Unauthorized(message=message):
+            told = f" ({message})" if message else ""
+            return f"{provider} refused the login{told}: run `{LOGIN_COMMANDS[provider]}`"
+        case err.NotLoggedIn():
+            return f"no login for {provider}: run `{LOGIN_COMMANDS[provider]}`"
+        case err.TokenFailed(cause=cause):
+            return f"the login for {provider} cannot be used: {cause}"
+        case err.RateLimited(retry_after_s=None):
+            return f"{provider} limits the rate of requests: try again later"
+        case err.RateLimited(retry_after_s=float(seconds)):
+            return f"{provider} limits the rate of requests: try again in {wait_text(seconds)}"
+        case err.Overloaded():
+            return f"{provider} has no capacity now: try again later"
+        case err.ContextOverflow(message=message):
+            return f"the conversation is larger than the model's window: {message}"
+        case err.UnknownModel(model=model):
+            return f"{provider} does not serve the model {model}"
+        case _:
+            return _technical(error, provider)
+
+
+def _technical(error: err.ProviderError, provider: str) -> str:
+    match error:
+        case err.ApiError(status=None, message=message):
+            return f"{provider}: {message}"
+        case err.ApiError(status=status, message=message):
+            return f"{provider} answered {status}: {message}"
+        case err.TransportFailed(cause=cause, sent=False):
+            return f"{provider} could not be reached: {cause}"
+        case err.TransportFailed(cause=cause):
+            return f"the answer of {provider} broke off: {cause}"
+        case err.DecodeFailed(cause=cause):
+            return f"the answer of {provider} could not be read: {cause}"
+        case err.InvalidStream(problem=problem):
+            return f"the answer of {provider} is out of order: {problem}"
+        case err.Incomplete():
+            return f"the answer of {provider} ended early"
+        case _:
+            return f"{provider} failed"
 
 
 def wait_text(seconds: float) -> str:

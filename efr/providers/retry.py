@@ -87,26 +87,34 @@ def server_wait_s(header: Callable[[str], str | None], now_us: int) -> float | N
     return max(date.timestamp() - now_us / 1e6, 0.0)
 
 
-def send_with_retries(sender: Sender, call: HttpCall, cancel: Cancel, judge: Judge) -> HttpAnswer:
-    """The first answer of status 2xx; the caller closes it.
+def send_with_retries(
+    sender: Sender,
+    call: HttpCall,
+    cancel: Cancel,
+    judge: Judge,
+    patience_s: float = math.inf,
+) -> HttpAnswer:
+    """The first answer of status 2xx; the caller closes it. No try starts after patience_s.
 
-    Raises what the judge made of the last refusal, TransportFailed, DecodeFailed, Cancelled.
+    Raises what the judge made of the last verdict, TransportFailed, DecodeFailed, Cancelled.
     """
     attempt = 1
+    last_start = sender.clock.monotonic() + patience_s
     while True:
         try:
             answer = sender.http.send(call, cancel)
         except TransportFailed as exc:
-            refusal = Verdict(exc, again=not exc.sent or call.method == "GET")
+            verdict = Verdict(exc, again=not exc.sent or call.method == "GET")
         else:
             if 200 <= answer.status < 300:
                 return answer
-            refusal = judge(answer, answer.read_all())
-        wait_s = refusal.wait_s
+            verdict = judge(answer, answer.read_all())
+        wait_s = verdict.wait_s
         if wait_s is None:
             wait_s = backoff_s(attempt, sender.random.random())
-        if not refusal.again or attempt == ATTEMPTS or wait_s > SERVER_WAIT_MAX_S:
-            raise refusal.error
+        too_late = sender.clock.monotonic() + wait_s > last_start
+        if not verdict.again or attempt == ATTEMPTS or wait_s > SERVER_WAIT_MAX_S or too_late:
+            raise verdict.error
         sender.pause(cancel, wait_s)
         cancel.raise_if_cancelled()
         attempt += 1

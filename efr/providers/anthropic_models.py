@@ -1,0 +1,60 @@
+"""The model list of Anthropic. Pure and lenient: an entry that cannot be read is left out.
+
+There is no built-in list and no guess: the API's list tells everything a turn needs.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from efr.providers.canonical import Json, ModelFacts
+from efr.providers.openai_models import LADDER
+
+_DEFAULT_EFFORT: Final = "medium"
+
+
+def anthropic_models(entries: list[Json]) -> tuple[ModelFacts, ...]:
+    """The models on offer, in the API's order."""
+    return tuple(
+        _anthropic(entry)
+        for entry in entries
+        if isinstance(entry, dict)
+        and isinstance(entry.get("id"), str)
+        and entry.get("lifecycle") in (None, "active")
+    )
+
+
+def _anthropic(entry: Mapping[str, Json]) -> ModelFacts:
+    efforts = _efforts(entry)
+    window = _size(entry.get("max_input_tokens"))
+    name = entry.get("display_name")
+    return ModelFacts(
+        id=entry["id"],
+        display_name=name if isinstance(name, str) else None,
+        efforts=efforts,
+        default_effort=_DEFAULT_EFFORT if _DEFAULT_EFFORT in efforts else None,
+        context_window=window,
+        max_context_window=window,
+        max_output_tokens=_size(entry.get("max_tokens")),
+        edit_tool="edit",
+    )
+
+
+def _efforts(entry: Mapping[str, Json]) -> tuple[str, ...]:
+    """The supported levels: the known ones from low to high, then new ones as listed."""
+    capabilities = entry.get("capabilities")
+    effort = capabilities.get("effort") if isinstance(capabilities, dict) else None
+    if not isinstance(effort, dict):
+        return ()
+    taken = [
+        name
+        for name, level in effort.items()
+        if isinstance(level, dict) and level.get("supported") is True
+    ]
+    known = [name for name in LADDER if name in taken]
+    return tuple(known + [name for name in taken if name not in LADDER])
+
+
+def _size(value: Json) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+        return None
+    return value

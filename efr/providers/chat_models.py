@@ -1,0 +1,41 @@
+"""The model list of a compatible server. Pure and lenient; often it tells ids alone.
+
+The members read for the window are those of vLLM, OpenRouter, LM Studio, Together and llama.cpp.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from efr.providers.canonical import Json, ModelFacts
+
+_WINDOW_MEMBERS: Final = (
+    "max_model_len",
+    "context_length",
+    "loaded_context_length",
+    "max_context_length",
+    "context_window",
+)
+
+
+def compatible_models(value: Json) -> tuple[ModelFacts, ...]:
+    """The models of a compatible server's list, in its order."""
+    entries = value.get("data") if isinstance(value, dict) else value
+    return tuple(
+        _compatible(entry)
+        for entry in (entries if isinstance(entries, list) else ())
+        if isinstance(entry, dict) and isinstance(entry.get("id"), str) and entry["id"]
+    )
+
+
+def _compatible(entry: Mapping[str, Json]) -> ModelFacts:
+    meta = entry.get("meta")
+    sizes = [_size(entry.get(name)) for name in _WINDOW_MEMBERS]
+    sizes += [_size(meta.get(name)) for name in ("n_ctx", "n_ctx_train") if isinstance(meta, dict)]
+    window = next((size for size in sizes if size is not None), None)
+    return ModelFacts(id=entry["id"], context_window=window, max_context_window=window)
+
+
+def _size(value: Json) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+        return None
+    return value

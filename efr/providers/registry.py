@@ -1,0 +1,315 @@
+"""Every provider, who answers new conversations, and the logins behind them.
+
+Any thread may call. Network and disk happen on the caller's thread: login_api_key, ensure_list
+and fetch_now block on the provider, the rest reads memory and the small credential files. Keys
+that apply at a restart are read once here; model names, efforts and lists are read at each call.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from efr.base.cancel import Cancel
+from efr.providers import anthropic_messages, chat_completions
+from efr.providers.assembly import (
+    ANTHROPIC,
+    COMPATIBLE,
+    DEMO,
+    OPENAI,
+    OPENAI_API,
+    WITH_KEY,
+    WITH_RECORD,
+    Parts,
+    make_backends,
+    make_catalogs,
+    make_check,
+    make_providers,
+)
+from efr.providers.canonical import Effort, ModelFacts
+from efr.providers.credentials import (
+    ApiKey,
+    Credential,
+    CredentialStore,
+    CredentialUnsafe,
+    OauthTokens,
+    key_hint,
+    key_problem,
+)
+from efr.providers.demo import MODEL as DEMO_MODEL
+from efr.providers.demo import DemoProvider
+from efr.providers.errors import ProviderError
+from efr.providers.failures import error_body
+from efr.providers.key_watch import KeyWatch
+from efr.providers.model_list import (
+    ModelList,
+    Resolved,
+    choose_default,
+    foreign_name,
+    is_foreign,
+    merged,
+    resolve,
+    too_large,
+)
+from efr.providers.provider import Provider
+from efr.providers.retry import Sender
+from efr.providers.settings import ModelEntry, ProviderSettings
+from efr.wire import methods as m
+from efr.wire import types as t
+from efr.wire.errors import Refusal, refuse
+
+log = logging.getLogger("efr.providers")
+
+IDS: Final = (OPENAI, OPENAI_API, ANTHROPIC, COMPATIBLE, DEMO)
+FETCH_NEVER_S: Final = 3600.0  # the demo has no list to fetch; a login wakes the loop
+
+
+class Active(NamedTuple):
+    """The provider of new conversations, and why it is."""
+
+    provider: Provider
+    why: str
+
+
+@dataclass(frozen=True)
+class _Login:
+    """What the credential file of a provider says."""
+
+    record: Credential | None
+    unsafe: bool = False
+
+    @property
+    def present(self) -> bool:
+        return self.record is not None or self.unsafe
+
+    @property
+    def saved_at_us(self) -> int:
+        return self.record.saved_at_us if self.record is not None else 0
+
+
+class Providers:
+    """The registry; see the module."""
+
+    def __init__(
+        self,
+        settings: Callable[[], ProviderSettings],
+        credentials: CredentialStore,
+        sender: Sender,
+        state_dir: Path,
+    ) -> None:
+        self._settings = settings
+        self._credentials = credentials
+        self._fetch_wanted: Callable[[], None] = _nobody
+        self._warned: frozenset[str] = frozenset()
+        fixed = settings()
+        self._configured_provider = fixed.model.provider
+        keys = {provider: KeyWatch(sender.clock) for provider in IDS}
+        self._parts = Parts(make_backends(fixed), credentials, sender, keys)
+        self._catalogs = make_catalogs(self._parts, state_dir)
+        self._demo = DemoProvider(self._facts(DEMO))
+        self._providers = {DEMO: self._demo, **make_providers(self._parts, self._facts)}
+
+    # --- who answers ---
+
+    def active(self) -> Active:
+        """The provider that new conversations use; decides by the files as they are now."""
+        chosen, why = self._choose()
+        return Active(self._providers[chosen], why)
+
+    def get(self, provider: str) -> Provider:
+        """Raises KeyError for an id that does not exist."""
+        return self._providers[provider]
+
+    def statuses(self) -> tuple[t.ProviderStatus, ...]:
+        """One entry per provider, for admin.status."""
+        active = self.active().provider.id
+        return tuple(self._status(provider, provider == active) for provider in IDS)
+
+    # --- models and settings ---
+
+    def model_list(self, provider: str | None = None) -> ModelList:
+        """The models on offer of a provider, the active one when not given."""
+        provider = provider or self.active().provider.id
+        settings = self._settings()
+        name = settings.model.name
+        catalog = self._catalogs[provider].state.entries if provider != DEMO else (DEMO_MODEL,)
+        configured = _configured(settings, provider)
+        if name is not None and (provider == DEMO or (provider == COMPATIBLE and not catalog)):
+            configured = [*configured, name]  # nothing to check a name against: it counts
+        self._warn_once(too_large(catalog, configured))
+        preferred = anthropic_messages.DEFAULT_MODEL if provider == ANTHROPIC else None
+        default = choose_default(name, catalog, configured, preferred)
+        return ModelList(provider, merged(catalog, configured), default)
+
+    def models(self) -> m.ModelsListResult:
+        """The answer of models.list."""
+        return m.ModelsListResult(self.model_list().on_wire(), self.catalog())
+
+    def catalog(self) -> t.Catalog:
+        """Whose list it is and how old."""
+        provider = self.active().provider.id
+        if provider == DEMO:
+            return t.Catalog(provider=DEMO, origin=t.CatalogOrigin.BUILTIN)
+        state = self._catalogs[provider].state
+        return t.Catalog(
+            provider=provider,
+            origin=t.CatalogOrigin(state.origin),
+            fetched_at=_time(state.fetched_at_us),
+        )
+
+    def resolve(self, model: str | None, effort: Effort | None) -> Resolved:
+        """What a turn of the active provider runs with. Raises the wire's Refusal."""
+        provider = self.active().provider.id
+        settings = self._settings()
+        name = settings.model.name
+        foreign = name is not None and is_foreign(name, provider, _configured(settings, provider))
+        if model is None and name is not None and foreign:
+            raise foreign_name(name, provider)
+        return resolve(self.model_list(provider), model, effort, settings.model.effort)
+
+    def ensure_list(self, model: str | None, cancel: Cancel) -> None:
+        """Waits for one fetch while the active provider has no list and the model needs one.
+
+        Blocks up to 60 s. Raises ProviderError, Cancelled.
+        """
+        provider = self.active().provider.id
+        catalog = self._catalogs.get(provider)
+        if catalog is None or catalog.state.origin != "missing":
+            return
+        models = self.model_list(provider)
+        name = model or models.default
+        facts = models.get(name) if name is not None else None
+        if facts is None or (provider == ANTHROPIC and facts.max_output_tokens is None):
+            catalog.fetch_now(cancel)
+
+    # --- the fetch loop's view ---
+
+    def fetch_now(self, cancel: Cancel) -> None:
+        """Fetches the active provider's list. Raises ProviderError, Cancelled; blocks."""
+        catalog = self._catalogs.get(self.active().provider.id)
+        if catalog is not None:
+            catalog.fetch_now(cancel)
+
+    def when_next_fetch_s(self) -> float:
+        """Seconds until the active provider's list is due; ask again after a wake-up."""
+        catalog = self._catalogs.get(self.active().provider.id)
+        return FETCH_NEVER_S if catalog is None else catalog.when_next_s()
+
+    def on_fetch_wanted(self, wake: Callable[[], None]) -> None:
+        """Who to wake when a login makes a fetch due; wake must not block."""
+        self._fetch_wanted = wake
+
+    # --- logins ---
+
+    def login_api_key(
+        self, provider: str, key: str, check: bool, cancel: Cancel
+    ) -> m.AdminLoginApiKeyResult:
+        """Checks (unless told not to) and stores a key. Raises the wire's Refusal, Cancelled."""
+        self._refuse_bad_login(provider, key)
+        if check:
+            try:
+                make_check(self._parts, provider)(key, cancel)
+            except ProviderError as exc:
+                raise Refusal(error_body(exc, provider)) from exc
+        try:
+            self._credentials.save_key(provider, key)
+        except (CredentialUnsafe, OSError) as exc:
+            raise refuse(t.ErrorCode.INTERNAL, f"the key cannot be stored: {exc}") from exc
+        self._parts.keys[provider].renew(checked=check)
+        active = self.active().provider.id == provider
+        if active:
+            self._catalogs[provider].hurry()
+            self._fetch_wanted()
+        return m.AdminLoginApiKeyResult(provider, key_hint(provider, key), check, active)
+
+    def logout(self, provider: str) -> m.AdminLogoutResult:
+        """Deletes a login. Raises the wire's Refusal."""
+        if provider not in WITH_RECORD:
+            raise refuse(t.ErrorCode.INVALID, f"{provider} is no provider with a login")
+        try:
+            deleted = self._credentials.delete(provider)
+        except (CredentialUnsafe, OSError) as exc:
+            raise refuse(t.ErrorCode.INTERNAL, f"the login cannot be deleted: {exc}") from exc
+        if deleted:
+            self._parts.keys[provider].renew(checked=False)
+        return m.AdminLogoutResult(provider, deleted, self.active().provider.id == provider)
+
+    # --- inside ---
+
+    def _choose(self) -> tuple[str, str]:
+        if self._configured_provider is not None:
+            return self._configured_provider, "model.provider names it"
+        logins = {provider: self._login(provider) for provider in WITH_RECORD}
+        usable = [p for p in WITH_RECORD if logins[p].present or self._needs_no_login(p)]
+        if not usable:
+            return DEMO, "no provider has a login"
+        newest = max(usable, key=lambda p: logins[p].saved_at_us)
+        if not logins[newest].present:
+            return newest, "compatible.base_url is set"
+        return newest, "the only login" if len(usable) == 1 else "the newest login"
+
+    def _needs_no_login(self, provider: str) -> bool:
+        return provider == COMPATIBLE and self._parts.backends.compatible.base_url is not None
+
+    def _login(self, provider: str) -> _Login:
+        if provider not in WITH_RECORD:
+            return _Login(None)
+        try:
+            return _Login(self._credentials.read(provider))
+        except CredentialUnsafe as exc:
+            log.warning("a login is refused: %s", exc)
+            return _Login(None, unsafe=True)
+
+    def _status(self, provider: str, active: bool) -> t.ProviderStatus:
+        login = self._login(provider)
+        news = self._parts.keys[provider].news()
+        record = login.record
+        key = record if isinstance(record, ApiKey) else None
+        tokens = record if isinstance(record, OauthTokens) else None
+        kind = t.LoginKind.API_KEY if key else t.LoginKind.SUBSCRIPTION if tokens else None
+        return t.ProviderStatus(
+            provider=provider,
+            logged_in=record is not None or self._needs_no_login(provider),
+            expires_at=_time(tokens.expires_at_us) if tokens else None,
+            active=active,
+            login=kind,
+            key_hint=key_hint(provider, key.key) if key else None,
+            key_refused_at=_time(news.refused_at_us) if key else None,
+            key_checked_at=_time(news.checked_at_us) if key else None,
+        )
+
+    def _refuse_bad_login(self, provider: str, key: str) -> None:
+        if provider not in WITH_KEY:
+            raise refuse(t.ErrorCode.INVALID, f"{provider} takes no API key")
+        problem = key_problem(provider, key)
+        if problem is not None:
+            raise refuse(t.ErrorCode.INVALID, problem)
+        if provider == COMPATIBLE and self._parts.backends.compatible.base_url is None:
+            raise refuse(t.ErrorCode.INVALID, f"{chat_completions.BASE_URL_KEY} is not set")
+
+    def _warn_once(self, ids: Sequence[str]) -> None:
+        for id_ in sorted(set(ids) - self._warned):
+            log.warning("the window of %s is above the model's largest; the largest is used", id_)
+        self._warned = frozenset(ids)
+
+    def _facts(self, provider: str) -> Callable[[], Sequence[ModelFacts]]:
+        return lambda: self.model_list(provider).default_first()
+
+
+def _configured(settings: ProviderSettings, provider: str) -> Sequence[str | ModelEntry]:
+    tables = {
+        OPENAI: settings.openai.models,
+        OPENAI_API: settings.openai.models,
+        ANTHROPIC: settings.anthropic.models,
+        COMPATIBLE: settings.compatible.models,
+    }
+    return tables.get(provider, ())
+
+
+def _time(us: int | None) -> t.Time | None:
+    return None if us is None else t.time_from_us(us)
+
+
+def _nobody() -> None:
+    """Nobody waits for a fetch yet."""
