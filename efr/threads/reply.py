@@ -33,6 +33,9 @@ class Reply(Future[T], Generic[T]):
         self._error: BaseException | None = None
         self._fns: list[Callable[[Future[T]], object]] = []
 
+    def __repr__(self) -> str:
+        return f"<Reply, {'done' if self._is_done else 'waiting'}>"
+
     def done(self) -> bool:
         """Whether the answer is there."""
         return self._is_done

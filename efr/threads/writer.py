@@ -51,6 +51,7 @@ class StoreWriter:
         self._feed = feed
         self._on_fatal = on_fatal
         self._inbox: Inbox[Request] = Inbox(INBOX)
+        self._at_work: list[Request] = []  # what was taken last
         self._opened: Reply[None] = Reply()
         self._thread = Thread(target=self._live, name="store-writer")
 
@@ -105,14 +106,17 @@ class StoreWriter:
                 appender = Appender(conn, self._clock)
                 self._opened.set_result(None)
                 while requests := self._inbox.take():
+                    self._at_work = requests
                     self._serve(conn, appender, requests)
+                    self._at_work = []
         except BaseException as exc:  # noqa: BLE001 - logged and reported there
             self._die(exc)
 
     def _die(self, exc: BaseException) -> None:
         self._inbox.close()
-        for _, reply in self._inbox.take():
-            reply.set_exception(StoreClosed("the writer ended"))
+        for _, reply in [*self._at_work, *self._inbox.take()]:
+            if not reply.done():
+                reply.set_exception(StoreClosed("the writer ended"))
         if not self._opened.done():
             self._opened.set_exception(exc)  # it reaches the starter
             return

@@ -1,0 +1,125 @@
+"""A child of a test: a store on a file system of 2 MiB that runs full and turns read-only.
+
+Runs inside user and mount namespaces of its own (`unshare -Urm`), so it may mount. Prints one JSON
+object with what it saw. argv: an empty directory, and the name of the case.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from efr.store import db, queries
+from efr.store.append import Appender
+from efr.store.batch import Batch
+from efr.store.db import Connection
+from efr.store.errors import BackupFailed, StoreError
+from efr.store.migrate import migrate
+from efr.store.recordings import RecordingWriter
+from tests.harness.clock import FakeClock
+from tests.store.make_databases import FOLDER, name_of
+from tests.store.samples import CONVERSATION, a_receipt, an_id, batch, created, new_database, said
+
+BIG = "x" * 50_000
+
+
+def main() -> None:
+    directory, case = Path(sys.argv[1]), sys.argv[2]
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", directory], check=True)
+    print(json.dumps(CASES[case](directory)))
+
+
+def outcome(appender: Appender, one: Batch) -> str:
+    """`committed`, or the name of the error."""
+    (done,) = appender.append((one,)).outcomes
+    return type(done).__name__
+
+
+def full(directory: Path) -> dict[str, object]:
+    """A prompt fails on the full disk, reads go on, and it works when there is room again."""
+    path = new_database(directory)
+    ballast = directory / "ballast"
+    ballast.write_bytes(bytes(800_000))
+    conn = db.open(path)
+    appender = Appender(conn, FakeClock())
+    seen: dict[str, object] = {"created": outcome(appender, created())}
+    last = "Committed"
+    while last == "Committed":
+        last = outcome(appender, batch(said(BIG)))
+    seen["full"] = last
+    command = batch(said(BIG), receipt=a_receipt(an_id(7)))
+    seen["again"] = outcome(appender, command)
+    together = appender.append((batch(said("a")), command, batch(said("b")))).outcomes
+    seen["big one of three"] = type(together[1]).__name__
+    seen["read"] = len(queries.newest_events(conn, CONVERSATION, None, 3, 1 << 20)[0]) > 0
+    seen["receipt"] = queries.receipt(conn, an_id(7)) is not None
+    ballast.unlink()
+    seen["room again"] = outcome(appender, command)
+    seen["receipt then"] = queries.receipt(conn, an_id(7)) is not None
+    seen["gaps"] = gaps(conn)
+    seen["check"] = conn.execute("PRAGMA integrity_check").get
+    conn.close()
+    return seen
+
+
+def gaps(conn: Connection) -> bool:
+    """Whether a number is missing."""
+    return conn.execute("SELECT max(seq) <> count(*) FROM events").get == 1
+
+
+def backup(directory: Path) -> dict[str, object]:
+    """No room for the copy before a migration: nothing is migrated."""
+    path = directory / "efr.sqlite"
+    path.write_bytes((FOLDER / name_of(8)).read_bytes())
+    conn = db.open(path)
+    (directory / "ballast").write_bytes(bytes(shutil.disk_usage(directory).free - 40_000))
+    try:
+        migrate(conn)
+        error = "none"
+    except BackupFailed:
+        error = "BackupFailed"
+    version = conn.pragma("user_version")
+    conn.close()
+    left = [one.name for one in (directory / "backups").iterdir()]
+    return {"error": error, "version": version, "left": left}
+
+
+def read_only(directory: Path) -> dict[str, object]:
+    """The file system turned read-only under a running store, and before a start."""
+    path = new_database(directory)
+    conn = db.open(path)
+    appender = Appender(conn, FakeClock())
+    seen: dict[str, object] = {"created": outcome(appender, created())}
+    conn.close()
+    subprocess.run(["mount", "-o", "remount,ro", directory], check=True)
+    try:
+        db.open(path).close()
+        seen["open"] = "opened"
+    except StoreError as exc:
+        seen["open"] = type(exc).__name__
+    return seen
+
+
+def recording(directory: Path) -> dict[str, object]:
+    """Output goes on while its recording cannot; what was kept is whole."""
+    writer = RecordingWriter(directory, an_id(1), FakeClock())
+    offsets = [writer.append(b"y" * 60_000) for _ in range(50)]
+    kept = writer.read_range(0, writer.size)
+    whole = sum(end - begin for begin, end in kept.missing)
+    seen = {
+        "offsets": offsets == [n * 60_000 for n in range(50)],
+        "broken": writer.broken,
+        "whole chunks": len(kept.data) % 60_000 == 0 and len(kept.data) > 0,
+        "adds up": len(kept.data) + whole == writer.size,
+    }
+    writer.close()
+    return seen
+
+
+CASES = {"full": full, "backup": backup, "read_only": read_only, "recording": recording}
+
+if __name__ == "__main__":
+    main()

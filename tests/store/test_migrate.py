@@ -1,0 +1,306 @@
+"""Migrations: every older schema comes up to date, with a copy from before, or nothing changes."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import apsw
+import pytest
+
+from efr.store import db, queries
+from efr.store.backups import back_up, newest_backup
+from efr.store.errors import BackupFailed, StoreCorrupt, StoreTooNew
+from efr.store.migrate import migrate
+from efr.store.projections import TABLES
+from efr.store.rebuild import rebuild
+from efr.store.steps import NEWEST, STEPS, sql_of
+from tests.store.make_databases import FOLDER, name_of
+from tests.store.samples import append, appending, batch, created, opened, projections, queued
+
+ROOT = Path(__file__).parents[2]
+
+
+def old_store(directory: Path, version: int) -> Path:
+    path = directory / "efr.sqlite"
+    shutil.copy(FOLDER / name_of(version), path)
+    path.chmod(0o600)
+    return path
+
+
+def schema(conn: db.Connection) -> list[tuple[object, ...]]:
+    return conn.execute(
+        "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' ORDER BY 1, 2"
+    ).fetchall()
+
+
+def test_the_folder_holds_the_steps_and_nothing_else() -> None:
+    assert sorted(path.name for path in (ROOT / "sql").iterdir()) == [s.file_name for s in STEPS]
+    assert [step.number for step in STEPS] == list(range(1, NEWEST + 1))
+
+
+# A shipped step is never edited. Whoever adds one adds its line.
+SHIPPED = """
+0001_events.sql d7061991642bcb59ef6c54a87468c0479af1e08b67b7462e57e657d397f8e32e
+0002_conversations.sql 27a222df2e7faa4aeeeb2eb47b389cfd298b7d938985efe870ea6a32442456fa
+0003_receipts_outbox.sql 133cca2eef57dafb9c92788eb75620ff2c84a00075659a3a6b1f9f35019c321d
+0004_shells_recordings.sql 1961d4bbe8b556e8a2fa10afac3cf56f1fa8c92d5db4a10fecce61efeb35daa9
+0005_turn_messages.sql 7bae7e8f538cfa89237c2d3ff18d4786780a0b9001ca977641391456ff071e55
+0006_compactions.sql 098b8c9395554cb631b26cc8b38966443afc0a7f5bf7c7dba1692100c96c85e3
+0007_jobs.sql 9f76fe5c01df2efa0fe3dbd168933a14cdf4b4826833f992f31048a817f69ebc
+0008_routes.sql 4a575e7fc1049fd8b1f803f558118765216138d39c57f30e39d36faf48d724ec
+0009_search.sql 0ccd3afec52064d1e363d6bf7e639cd0ae9fab5c40ebeb07b391a373753f6f39
+0010_deletes.sql c8ee306833e9fcbd6897a01216cff9a9372ba35ca5df86ed8d839deae50d13ea
+0011_devices.sql bf31597e4fc4d1a3cdc78e17ea63c53adff41c7834ec0f56403c4390df6b4d30
+"""
+
+
+def test_no_shipped_step_was_edited() -> None:
+    found = {step.file_name: hashlib.sha256(sql_of(step).encode()).hexdigest() for step in STEPS}
+    shipped = dict(line.split() for line in SHIPPED.strip().splitlines())
+    assert found == shipped
+
+
+def test_a_fresh_store_has_every_table_strict_and_no_copy(tmp_path: Path) -> None:
+    path = tmp_path / "efr.sqlite"
+    with opened(path) as conn:
+        migrate(conn)
+        assert conn.pragma("user_version") == NEWEST
+        loose = conn.execute(
+            "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"
+            " AND strict = 0 AND name NOT LIKE 'sqlite_%'"
+        ).fetchall()
+    assert loose == []
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert not (tmp_path / "backups").exists()
+
+
+@pytest.mark.parametrize("version", range(1, NEWEST))
+def test_every_older_store_comes_up_to_date(tmp_path: Path, version: int) -> None:
+    with opened(tmp_path / "fresh.sqlite") as conn:
+        migrate(conn)
+        fresh = schema(conn)
+    with opened(FOLDER / name_of(NEWEST)) as conn:
+        rows = projections(conn)
+    path = old_store(tmp_path, version)
+    before = path.read_bytes()
+
+    with opened(path) as conn:
+        migrate(conn)
+        assert schema(conn) == fresh
+        assert conn.pragma("user_version") == NEWEST
+        assert projections(conn) == rows
+        assert conn.execute("PRAGMA integrity_check").get == "ok"
+        assert conn.execute("PRAGMA foreign_key_check").fetchall() == []
+        rebuild(conn)
+        assert projections(conn) == rows
+
+    copy = tmp_path / "backups" / f"efr.sqlite.{version}"
+    assert newest_backup(path) == copy
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert stat.S_IMODE(copy.parent.stat().st_mode) == 0o700
+    assert _dump(copy) == _dump_bytes(before, tmp_path)
+
+
+def _dump(path: Path) -> list[tuple[object, ...]]:
+    conn = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        events = conn.execute("SELECT * FROM events ORDER BY seq").fetchall()
+        return [*schema(conn), *events, (conn.pragma("user_version"),)]
+    finally:
+        conn.close()
+
+
+def _dump_bytes(data: bytes, directory: Path) -> list[tuple[object, ...]]:
+    path = directory / "before.sqlite"
+    path.write_bytes(data)
+    return _dump(path)
+
+
+def test_a_second_start_makes_no_copy_and_rebuilds_nothing(tmp_path: Path) -> None:
+    path = old_store(tmp_path, 8)
+    with opened(path) as conn:
+        migrate(conn)
+        conn.execute("UPDATE conversations SET title = 'mark'")
+    (tmp_path / "backups" / "efr.sqlite.8").unlink()
+    with opened(path) as conn:
+        migrate(conn)
+        assert conn.execute("SELECT DISTINCT title FROM conversations").fetchall() == [("mark",)]
+    assert list((tmp_path / "backups").iterdir()) == []
+
+
+def test_steps_without_the_flag_rebuild_nothing(tmp_path: Path) -> None:
+    path = old_store(tmp_path, 8)
+    with opened(path) as conn:
+        conn.execute("UPDATE conversations SET title = 'mark'")
+        migrate(conn)
+        assert conn.execute("SELECT DISTINCT title FROM conversations").fetchall() == [("mark",)]
+
+
+def test_a_stop_between_the_steps_and_the_rebuild_is_made_up_for(tmp_path: Path) -> None:
+    path = old_store(tmp_path, 1)
+    with opened(path) as conn:
+        for step in STEPS[1:]:
+            conn.execute(sql_of(step))
+        conn.execute("CREATE TABLE projections_stale (since INTEGER) STRICT")
+        conn.pragma("user_version", NEWEST)
+    with opened(path) as conn:
+        assert queries.conversations_page(conn, None, 10) == []
+        migrate(conn)
+        assert queries.conversations_page(conn, None, 10) != []
+        assert [row[1] for row in schema(conn) if row[1] == "projections_stale"] == []
+
+
+def test_a_step_that_fails_leaves_the_version_before_it(tmp_path: Path) -> None:
+    path = old_store(tmp_path, 8)
+    with opened(path) as conn:
+        conn.execute("CREATE TABLE search_titles (x)")  # in the way of step 9
+        with pytest.raises(Exception, match="already exists"):
+            migrate(conn)
+        assert conn.pragma("user_version") == 8
+        assert not conn.in_transaction
+        assert "search_docs" not in [row[1] for row in schema(conn)]
+
+
+def test_a_store_of_a_newer_build_is_refused_and_not_touched(tmp_path: Path) -> None:
+    with appending(tmp_path) as (conn, appender):
+        append(appender, created(), batch(queued()))
+        conn.pragma("user_version", 99)
+    path = tmp_path / "efr.sqlite"
+    before = path.read_bytes()
+
+    with pytest.raises(StoreTooNew) as caught:
+        db.open(path)
+
+    assert (caught.value.path, caught.value.version, caught.value.newest) == (path, 99, NEWEST)
+    assert path.read_bytes() == before
+
+
+def test_a_newer_store_with_a_full_log_beside_it_is_not_checkpointed(tmp_path: Path) -> None:
+    """A process that was killed left its write-ahead log: opening to look must not move it."""
+    path = tmp_path / "efr.sqlite"
+    with appending(tmp_path) as (conn, appender):
+        append(appender, created())
+        conn.pragma("user_version", 99)
+        for name in ("efr.sqlite", "efr.sqlite-wal"):
+            shutil.copy(tmp_path / name, tmp_path / f"copy-{name}")
+    (tmp_path / "copy-efr.sqlite-wal").rename(tmp_path / "efr.sqlite-wal")
+    (tmp_path / "copy-efr.sqlite").rename(path)
+    before = path.read_bytes(), (tmp_path / "efr.sqlite-wal").read_bytes()
+
+    with pytest.raises(StoreTooNew):
+        db.open(path)
+
+    assert (path.read_bytes(), (tmp_path / "efr.sqlite-wal").read_bytes()) == before
+
+
+@pytest.mark.parametrize("data", [b"not a database at all" * 100, b"\x00" * 8192])
+def test_garbage_is_refused_and_the_newest_copy_named(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "efr.sqlite"
+    path.write_bytes(data)
+    (tmp_path / "backups").mkdir()
+    for version in (9, 10):
+        (tmp_path / "backups" / f"efr.sqlite.{version}").touch()
+
+    with pytest.raises(StoreCorrupt) as caught:
+        db.open(path)
+
+    assert caught.value.backup == tmp_path / "backups" / "efr.sqlite.10"
+    assert caught.value.path == path
+    assert path.read_bytes() == data
+
+
+def test_a_damaged_page_is_found_before_anything_is_written(tmp_path: Path) -> None:
+    path = old_store(tmp_path, 8)
+    data = bytearray(path.read_bytes())
+    data[4096:] = b"\x00" * (len(data) - 4096)
+    path.write_bytes(data)
+
+    with pytest.raises(StoreCorrupt), opened(path) as conn:
+        migrate(conn)
+
+    assert path.read_bytes() == data
+
+
+def test_a_copy_can_be_made_while_a_reader_is_open(tmp_path: Path) -> None:
+    with appending(tmp_path) as (conn, appender):
+        append(appender, created(), batch(queued()))
+        reader = db.open(tmp_path / "efr.sqlite", read_only=True)
+        reader.execute("BEGIN")
+        assert queries.high_water(reader) == 2
+        append(appender, batch(queued("0198f000-0000-7000-8000-00000000ffff")))
+        copy = back_up(conn, tmp_path / "efr.sqlite", 11)
+        assert queries.high_water(reader) == 2
+        reader.execute("ROLLBACK")
+        reader.close()
+        assert conn.execute("PRAGMA integrity_check").get == "ok"
+    with opened(copy) as conn:
+        assert conn.execute("PRAGMA integrity_check").get == "ok"
+        assert queries.high_water(conn) == 3
+
+
+def test_what_a_stopped_copy_left_goes_and_never_gets_the_name(tmp_path: Path) -> None:
+    path = old_store(tmp_path, 8)
+    (tmp_path / "backups").mkdir()
+    rest = tmp_path / "backups" / "efr.sqlite.8.unfinished"
+    rest.write_bytes(b"half")
+    assert newest_backup(path) is None
+    with opened(path) as conn:
+        migrate(conn)
+    assert [p.name for p in (tmp_path / "backups").iterdir()] == ["efr.sqlite.8"]
+
+
+def test_a_copy_that_cannot_be_made_stops_the_migration(tmp_path: Path) -> None:
+    path = old_store(tmp_path, 8)
+    (tmp_path / "backups").write_text("a file in the way")
+    with opened(path) as conn:
+        with pytest.raises(BackupFailed):
+            migrate(conn)
+        assert conn.pragma("user_version") == 8
+
+
+_MIGRATE = """
+import sys
+from pathlib import Path
+from efr.store import db
+from efr.store.migrate import migrate
+print("ready", flush=True)
+sys.stdin.readline()
+conn = db.open(Path(sys.argv[1]))
+migrate(conn)
+conn.close()
+"""
+
+
+@pytest.mark.parametrize("wait_ms", [0, 2, 5, 10, 20, 40])
+def test_a_kill_at_any_moment_of_a_migration_is_made_up_for(tmp_path: Path, wait_ms: int) -> None:
+    path = old_store(tmp_path, 3)
+    child = subprocess.Popen(
+        [sys.executable, "-c", _MIGRATE, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"ready\n"
+    child.stdin.write(b"go\n")
+    child.stdin.flush()
+    threading.Event().wait(wait_ms / 1000)
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+
+    with opened(path) as conn:
+        migrate(conn)
+        assert conn.pragma("user_version") == NEWEST
+        before = projections(conn)
+        rebuild(conn)
+        assert projections(conn) == before
+        assert sum(len(before[table]) for table in TABLES) > 0
+    assert [p.name for p in (tmp_path / "backups").iterdir() if "unfinished" in p.name] == []

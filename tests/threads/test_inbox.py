@@ -1,0 +1,89 @@
+"""The inbox: bounded for `put`, open for `post`, emptied in order, closed for good."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from efr.threads.inbox import Closed, Inbox
+
+LIMIT_S = 10.0
+
+
+def test_takes_what_waits_in_order_and_at_most_what_is_asked() -> None:
+    inbox: Inbox[int] = Inbox(100)
+    for number in range(10):
+        inbox.put(number)
+    assert inbox.take(3) == [0, 1, 2]
+    assert inbox.take() == [3, 4, 5, 6, 7, 8, 9]
+
+
+def test_closed_it_gives_out_the_rest_and_takes_nothing() -> None:
+    inbox: Inbox[int] = Inbox(2)
+    inbox.put(1)
+    inbox.close()
+    for enter in (inbox.put, inbox.post):
+        with pytest.raises(Closed):
+            enter(2)
+    assert inbox.take() == [1]
+    assert inbox.take() == []
+
+
+def test_a_full_one_makes_put_wait_until_something_is_taken() -> None:
+    inbox: Inbox[int] = Inbox(2)
+    inbox.put(1)
+    inbox.put(2)
+    thread = threading.Thread(target=inbox.put, args=(4,))
+    thread.start()
+    inbox.post(3)  # never waits
+    assert thread.is_alive()
+    assert inbox.take(2) == [1, 2]
+    thread.join(LIMIT_S)
+    assert inbox.take() == [3, 4]
+
+
+def test_closing_wakes_who_waits_to_put_and_who_waits_to_take() -> None:
+    full: Inbox[int] = Inbox(1)
+    empty: Inbox[int] = Inbox(1)
+    full.put(1)
+    raised: list[BaseException] = []
+    taken: list[list[int]] = []
+
+    def put() -> None:
+        try:
+            full.put(2)
+        except Closed as exc:
+            raised.append(exc)
+
+    threads = [
+        threading.Thread(target=put),
+        threading.Thread(target=lambda: taken.append(empty.take())),
+    ]
+    for thread in threads:
+        thread.start()
+    full.close()
+    empty.close()
+    for thread in threads:
+        thread.join(LIMIT_S)
+    assert len(raised) == 1
+    assert taken == [[]]
+
+
+def test_many_takers_share_the_work_without_losing_any() -> None:
+    inbox: Inbox[int] = Inbox(8)
+    found: list[int] = []
+
+    def take() -> None:
+        while items := inbox.take(1):
+            found.extend(items)
+
+    takers = [threading.Thread(target=take) for _ in range(4)]
+    for taker in takers:
+        taker.start()
+    for number in range(2000):
+        inbox.put(number)
+    inbox.close()
+    for taker in takers:
+        taker.join(LIMIT_S)
+    assert sorted(found) == list(range(2000))
