@@ -24,6 +24,7 @@ from efr.policy.needs import CallNeeds, Decision
 from efr.providers.canonical import ToolCallBlock, ToolResultBlock
 from efr.store.errors import NotPending
 from efr.tools.contract import BadInput, Tool, ToolContext, ToolResult, Where
+from efr.tools.file_views import FileViews
 from efr.wire import events as ev
 from efr.wire import types as t
 
@@ -46,6 +47,9 @@ class Owner(Protocol):
 
     @property
     def questions(self) -> Questions: ...
+
+    @property
+    def views(self) -> FileViews: ...
 
 
 @dataclass
@@ -103,11 +107,13 @@ class Calls:
 
     def _where(self, setting: Setting) -> Where:
         shell = self._services.ports.shells.peek(self._owner.id)
+        project = setting.place.project
         return Where(
             user_dir=setting.user_dir,
             shell_dir=shell.cwd if shell is not None else setting.shell_start,
             home=self._services.ports.host.home,
             scratch=setting.scratch,
+            project_root=project.root if project is not None else None,
         )
 
     def _start(self, call: _Call, needs: CallNeeds | None) -> None:
@@ -201,6 +207,7 @@ class Calls:
             shell=lambda: self._shell(call.setting),
             watcher=watch,
             clock=ports.clock,
+            views=self._owner.views,
         )
         call.running.call_id = call.id
         try:

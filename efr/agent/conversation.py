@@ -25,6 +25,7 @@ from efr.agent.turn_end import TurnEnd, without_question
 from efr.agent.waits import Pause
 from efr.store.batch import Batch, Committed, NewEvent, NewReceipt
 from efr.store.errors import DeletedConversation, NotPending, StoreFault
+from efr.tools.file_views import FileViews
 from efr.wire import events as ev
 from efr.wire import types as t
 from efr.wire.errors import refuse
@@ -50,6 +51,7 @@ class Conversation:
         self.questions = Questions(ports.clock, ports.timer)
         self.presence = Presence(ports.clock, ports.timer, away, self._user_is_away)
         self.questions.set_away(away)
+        self.views = FileViews()
         self._pause = Pause(ports.clock, ports.timer)
         self._unrecorded: Batch | None = None  # an end that found the disk full
 

@@ -106,8 +106,9 @@ def notice_of(
     if isinstance(event, ev.TurnInterrupted):
         return None
     login = ""
-    if event.error.code is _CODE.UNAUTHORIZED and provider_id in LOGIN_COMMANDS:
-        login = f"(log in: {LOGIN_COMMANDS[provider_id]})"
+    command = LOGIN_COMMANDS.get(provider_id or "")
+    if event.error.code is _CODE.UNAUTHORIZED and command is not None:
+        login = f"(log in: {command})"
     return notice_line(f"efr: {name} failed: {event.error.message}", login)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from efr.agent.place import NoProjects, Projects
 from efr.agent.preamble import Host
@@ -21,10 +21,8 @@ from efr.config.schema import Settings
 from efr.providers.canonical import ToolDefinition
 from efr.providers.provider import Provider
 from efr.store.batch import Batch, Committed
+from efr.tools.contract import HiddenShell, Tool
 from efr.wire import types as t
-
-if TYPE_CHECKING:
-    from efr.tools.contract import Tool
 
 T = TypeVar("T")
 
@@ -81,19 +79,12 @@ class Tools(Protocol):
     def get(self, name: str) -> Tool | None: ...
 
 
-class Shell(Protocol):
-    """One hidden shell, as far as a turn and a typed answer need it."""
-
-    @property
-    def cwd(self) -> str: ...
+class Shell(HiddenShell, Protocol):
+    """One hidden shell: what tools use of it, and what a turn and a typed answer need."""
 
     @property
     def busy(self) -> bool:
         """Whether a command runs in it, also one that its call left running."""
-        ...
-
-    def move_to(self, directory: str) -> None:
-        """Blocks until it stands there. Raises ShellError when it stays."""
         ...
 
     def answer(self, call_id: str, text: str, hidden: bool, manual: bool) -> None:

@@ -122,7 +122,7 @@ def _recent(commands: Sequence[t.RecentCommand]) -> list[str]:
     kept: list[str] = []
     size = 0
     for one in reversed(commands[-_RECENT_LINES:]):
-        line = f"- {_cut(visible_line(redact_command(one.command)), _RECENT_LINE)}{_facts(one)}"
+        line = f"- {_cut(_shown(redact_command(one.command)), _RECENT_LINE)}{_facts(one)}"
         size += len(line.encode()) + 1
         if size > _RECENT_BYTES:
             break

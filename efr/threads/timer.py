@@ -74,6 +74,12 @@ class Timer(threading.Thread):
                 heapq.heapify(self._heap)
                 self._cancelled = 0
 
+    @property
+    def waiting(self) -> int:
+        """How many entries the heap holds, cancelled ones that are not swept yet included."""
+        with self._changed:
+            return len(self._heap)
+
     def stop(self) -> None:
         """Ends the thread and joins it; may be called twice."""
         with self._changed:

@@ -51,7 +51,9 @@ class ScriptedTimer:
         due = self._clock.monotonic() + seconds
         with self._changed:
             assert self._changed.wait_for(
-                lambda: any(abs(one.due - due) < 1e-6 and not one.cancelled for _, _, one in self._heap),
+                lambda: any(
+                    abs(one.due - due) < 1e-6 and not one.cancelled for _, _, one in self._heap
+                ),
                 LIMIT_S,
             ), f"nobody waits for {seconds} s"
 

@@ -102,9 +102,7 @@ def test_reasoning_comes_before_text_and_tool_inputs_last(
     channel.reasoning("**Look at the disk**\nfirst")
     timer.advance(0.016)
     assert reader.parts[1:] == [
-        t.DraftReasoning(
-            offset=0, delta="**Look at the disk**\nfirst", title="Look at the disk"
-        ),
+        t.DraftReasoning(offset=0, delta="**Look at the disk**\nfirst", title="Look at the disk"),
         t.DraftText(index=2, offset=1, delta="b"),
         t.DraftToolInput(call=0, tool="shell", bytes=10),
     ]

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from efr.agent.hints import RepoHints
+from tests.harness.clock import FakeClock
+
+DAY_S = 24 * 3600
+
+
+def test_a_repository_is_told_once_a_day_also_after_a_restart(tmp_path: Path) -> None:
+    clock = FakeClock()
+    file = tmp_path / "state" / "repo_hints.json"
+    hints = RepoHints(file, clock)
+    assert hints.take("/p/tool")
+    assert not hints.take("/p/tool")
+    assert hints.take("/p/other")
+    assert not RepoHints(file, clock).take("/p/tool")
+    clock.advance(DAY_S)
+    assert RepoHints(file, clock).take("/p/tool")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_broken_file_costs_a_hint_too_much(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "repo_hints.json"
+    file.write_text("{ not json")
+    hints = RepoHints(file, FakeClock())
+    assert hints.take("/p/tool")
+    assert not hints.take("/p/tool")
+    assert len(caplog.records) == 1
+
+
+def test_old_days_are_forgotten_first(tmp_path: Path) -> None:
+    clock = FakeClock()
+    hints = RepoHints(tmp_path / "h.json", clock)
+    assert hints.take("/old")
+    clock.advance(DAY_S)
+    for number in range(300):
+        hints.take(f"/p/{number}")
+    assert (tmp_path / "h.json").stat().st_size < 20_000
