@@ -44,14 +44,16 @@ class Reply(NamedTuple):
 class Connection:
     """An open connection. Use as a context manager, or call `close`."""
 
-    def __init__(self, link: Link, ids: Ids, *, path: str = "") -> None:
+    def __init__(
+        self, link: Link, ids: Ids, *, path: str = "", hello: m.HelloParams | None = None
+    ) -> None:
         self._link = link
         self._ids = ids
         self._path = path
         self._next_id = 1
         self._methods: dict[int, str] = {}  # requests in flight
         self._held: dict[int, deque[Reply]] = {}  # what came for a request nobody asked about yet
-        self._hello: m.HelloParams | None = None
+        self._hello = hello  # what a new connection says
 
     @classmethod
     def open(cls, path: str, ids: Ids | None = None) -> Connection:
@@ -128,6 +130,15 @@ class Connection:
         self._next_id += 1
         self._methods[request] = method
         self._link.send(frames.request_frame(request, method, encode(params)))
+        return request
+
+    def start_buffer(self, method: str, params: memoryview) -> int:
+        """As `start`, for params in a buffer that must not be copied."""
+        request = self._next_id
+        self._next_id += 1
+        self._methods[request] = method
+        head = b'{"id":%d,"method":%b,"params":' % (request, encode(method))
+        self._link.send_parts(head, params, b"}")
         return request
 
     def adopt(self, request: int, method: str) -> None:
@@ -272,7 +283,7 @@ class Stream:
 def connect(env: Mapping[str, str]) -> Connection:
     """Connects to the daemon of an environment, such as `os.environ`, and says hello. Blocks.
 
-    Raises NoDaemon, Refused, and RootError when no runtime root can be found.
+    Raises NoAddress, NoDaemon, Refused.
     """
     connection = Connection.open(socket_path(env))
     try:

@@ -10,6 +10,15 @@ class ClientError(Exception):
     """The base of this room's errors."""
 
 
+class NoAddress(ClientError):
+    """There is no place where a daemon could listen. `fix` names the variable that helps."""
+
+    def __init__(self, why: str, fix: str) -> None:
+        super().__init__(why)
+        self.why = why
+        self.fix = fix
+
+
 class NoDaemon(ClientError):
     """Nothing listens at the socket."""
 

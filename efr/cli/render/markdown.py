@@ -94,6 +94,10 @@ class MarkdownStream:
         ahead._block = self._block.copy() if self._block else None
         return ahead.finish()
 
+    def resize(self, columns: int) -> None:
+        """Blocks that begin from now on have this width."""
+        self.options = self.options._replace(columns=columns)
+
     def _line(self, raw: str) -> list[Line]:
         line = visible_text(raw.removesuffix("\r"), keep_format=True).expandtabs(TAB)
         if self._block and self._block.takes(line):

@@ -159,6 +159,17 @@ def hang(line: Line, columns: int, indent: int) -> list[Line]:
     return [first, *((Span(" " * indent), *rest) for rest in more)]
 
 
+def _merged(line: Line) -> list[Span]:
+    """Neighbours of one look as one span, so that a row has few escape codes."""
+    spans: list[Span] = []
+    for span in line:
+        if spans and spans[-1][1:] == span[1:]:
+            spans[-1] = spans[-1]._replace(text=spans[-1].text + span.text)
+        else:
+            spans.append(span)
+    return spans
+
+
 def _words(line: Line) -> Iterator[Line]:
     """The line in pieces that end after a run of blanks."""
     word: list[Span] = []
@@ -179,7 +190,7 @@ def _words(line: Line) -> Iterator[Line]:
 
 
 def _without_last_blanks(line: Line) -> Line:
-    kept = list(line)
+    kept = _merged(line)
     while kept:
         text = kept[-1].text.rstrip(" ")
         if text:

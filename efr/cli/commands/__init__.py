@@ -1,0 +1,1 @@
+"""One module per command, one function per command: a `Run` in, an exit code out."""

@@ -1,0 +1,70 @@
+"""Which conversation a command means: an id, the start of one, or this terminal's last one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from efr.cli.errors import CommandError, UsageError
+from efr.client.connection import Connection
+from efr.wire import methods as m
+from efr.wire import types as t
+
+LEAST = 4  # characters of the start of an id: ids of one minute share more than that anyway
+PAGE = 200  # the daemon's largest page
+_START = re.compile(r"[0-9a-f-]+")
+
+
+def resolve(connection: Connection, wanted: str) -> t.ConversationSummary:
+    """The one conversation whose id is or starts with `wanted`.
+
+    Raises CommandError when there is none, UsageError when several match or it is too short.
+    """
+    start = wanted.lower()
+    if len(start) < LEAST or not _START.fullmatch(start):
+        raise UsageError(
+            f"{wanted!r} is no conversation id", fix=f"give {LEAST} characters or more"
+        )
+    found = [row for row in every(connection) if row.id.startswith(start)]
+    if not found:
+        raise CommandError(f"no conversation starts with {wanted}", fix="efr history")
+    if len(found) > 1:
+        raise UsageError(
+            f"{len(found)} conversations start with {wanted}", fix="give more of the id"
+        )
+    return found[0]
+
+
+def every(connection: Connection) -> Iterator[t.ConversationSummary]:
+    """All conversations, the most recently updated first, a page at a time."""
+    cursor: str | None = None
+    while True:
+        page: m.ConversationsListResult = connection.call(
+            "conversations.list", cursor=cursor, limit=PAGE
+        )
+        yield from page.conversations
+        cursor = page.next_cursor
+        if cursor is None:
+            return
+
+
+def of_terminal(connection: Connection, tty: str) -> t.ConversationSummary | None:
+    """The conversation of this terminal's last prompt, None when it has none."""
+    if not tty:
+        return None
+    page: m.ConversationsListResult = connection.call("conversations.list", tty=tty)
+    return page.conversations[0] if page.conversations else None
+
+
+def newest(connection: Connection) -> t.ConversationSummary | None:
+    """The most recently updated conversation of all."""
+    page: m.ConversationsListResult = connection.call("conversations.list", limit=1)
+    return page.conversations[0] if page.conversations else None
+
+
+def short_ids(rows: tuple[t.ConversationSummary, ...]) -> dict[str, str]:
+    """The shortest starts that tell the rows apart, 8 characters or more."""
+    size = 8
+    while size < 36 and len({row.id[:size] for row in rows}) < len({row.id for row in rows}):
+        size += 1
+    return {row.id: row.id[:size] for row in rows}

@@ -1,0 +1,71 @@
+"""What the terminal can show, from the environment and the `[render]` settings.
+
+The settings' own faults never stop a command: the defaults are used and one line says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from efr.base.roots import RootError, find_roots
+from efr.cli.render.paint import BadColor, ColorMode, Palette, palette
+from efr.config.errors import ConfigError
+from efr.config.load import load
+from efr.config.schema import Render, Settings
+
+_NO_LINKS = ("dumb", "linux", "ansi", "vt100", "vt220")  # they would print the target
+
+
+class Look(NamedTuple):
+    """How the command shows things. `fault`: what is wrong with the settings, ""."""
+
+    colors: Palette
+    render: Render
+    fault: str = ""
+
+
+def look(env: Mapping[str, str], uid: int, *, terminal: bool) -> Look:
+    """The look for output to a terminal, or to something else, which gets no colour."""
+    settings, fault = _settings(env, uid)
+    render = settings.render
+    mode = color_mode(env) if terminal else ColorMode.NONE
+    links = terminal and env.get("TERM", "") not in _NO_LINKS
+    given = _colors(render)
+    try:
+        return Look(palette(mode, links=links, colors=given), render, fault)
+    except BadColor as exc:
+        return Look(palette(mode, links=links), render, fault or f"config.toml: {exc}")
+
+
+def color_mode(env: Mapping[str, str]) -> ColorMode:
+    """`NO_COLOR` wins; truecolor only where the terminal says so."""
+    if env.get("NO_COLOR"):
+        return ColorMode.NONE
+    return ColorMode.TRUE if env.get("COLORTERM") in {"truecolor", "24bit"} else ColorMode.SIXTEEN
+
+
+def is_smart(env: Mapping[str, str]) -> bool:
+    """Whether a terminal can move its cursor."""
+    return env.get("TERM", "") not in {"", "dumb"}
+
+
+def _settings(env: Mapping[str, str], uid: int) -> tuple[Settings, str]:
+    try:
+        return load(find_roots(env, uid).config_file, env), ""
+    except ConfigError as exc:
+        return Settings(), f"config.toml: {exc}; the defaults are used"
+    except RootError as exc:
+        return Settings(), str(exc)
+
+
+def _colors(render: Render) -> dict[str, int | str]:
+    """The user's colours by role."""
+    given: dict[str, int | str] = {}
+    for role in render.colors.__struct_fields__:
+        value = getattr(render.colors, role)
+        if role == "diff":
+            given |= {f"diff.{part}": color for part, color in value.items()}
+        elif value is not None:
+            given[role] = value
+    return given

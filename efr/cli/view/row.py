@@ -1,0 +1,157 @@
+"""The input row of a running turn: a small editor, and its rows.
+
+Pure. At most five rows show, those around the cursor; the text holds 256 KiB at most.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+from efr.cli.render.spans import ACCENT, MUTED, Line, Span, cut_line
+from efr.cli.render.width import cells
+from efr.cli.view.keys import Key
+from efr.cli.view.screen import Cursor
+from efr.text.visible import visible_text
+
+LIMIT = 256 * 1024  # bytes: more is a file, not a line
+ROWS = 5  # the reply keeps the rest of a small terminal
+HINT = "Enter steers, Tab queues, Esc stops"
+_MARK = "› "
+
+
+class InputRow:
+    """The text and where the cursor is in it."""
+
+    def __init__(self, text: str = "") -> None:
+        self.text = text
+        self.cursor = len(text)
+
+    def set(self, text: str) -> None:
+        """Replaces the text; the cursor goes to its end."""
+        self.text, self.cursor = text, len(text)
+
+    def add_line(self, text: str) -> None:
+        """Puts a text on a line of its own behind what is there."""
+        self.set(f"{self.text}\n{text}" if self.text else text)
+
+    def edit(self, key: Key) -> bool:
+        """Takes an editing key; False for one that does not edit."""
+        if key.name in {"text", "paste"}:
+            self._insert(visible_text(key.text))
+        elif key.name == "newline":
+            self._insert("\n")
+        elif key.name in _MOVES:
+            self.cursor = _MOVES[key.name](self.text, self.cursor)
+        elif key.name in _KILLS:
+            other = _KILLS[key.name](self.text, self.cursor)
+            start, end = min(other, self.cursor), max(other, self.cursor)
+            self.text, self.cursor = self.text[:start] + self.text[end:], start
+        else:
+            return False
+        return True
+
+    def _insert(self, text: str) -> None:
+        if len(self.text.encode()) + len(text.encode()) <= LIMIT:
+            self.text = self.text[: self.cursor] + text + self.text[self.cursor :]
+            self.cursor += len(text)
+
+    def rows(self, columns: int, hint: str = HINT) -> tuple[list[Line], Cursor]:
+        """The rows to show, and the cursor in them."""
+        room = max(columns - len(_MARK) - 1, 1)  # one column for the cursor behind a full row
+        if not self.text:
+            line: Line = (Span(_MARK, ACCENT), Span(" "), Span(hint, MUTED))
+            return [cut_line(line, columns)], Cursor(0, min(len(_MARK), columns - 1))
+        pieces, place = self._pieces(room)
+        first = min(max(place.row - ROWS + 1, 0), max(len(pieces) - ROWS, 0))
+        shown = pieces[first : first + ROWS]
+        rows: list[Line] = [
+            (Span(_MARK if first + index == 0 else "  ", ACCENT), Span(text))
+            for index, text in enumerate(shown)
+        ]
+        return rows, Cursor(place.row - first, min(len(_MARK) + place.column, columns - 1))
+
+    def _pieces(self, room: int) -> tuple[list[str], Cursor]:
+        """The text as rows of `room` columns, and the cursor in them."""
+        pieces, current, used = [], "", 0
+        place = Cursor(0, 0)
+        for index, char in enumerate(self.text):
+            size = 0 if char == "\n" else cells(char)
+            if used + size > room:
+                pieces.append(current)
+                current, used = "", 0
+            if index == self.cursor:
+                place = Cursor(len(pieces), used)
+            if char == "\n":
+                pieces.append(current)
+                current, used = "", 0
+            else:
+                current, used = current + char, used + size
+        if self.cursor == len(self.text):
+            place = Cursor(len(pieces), used)
+        return [*pieces, current], place
+
+
+def _left(text: str, at: int) -> int:
+    """One character back, marks that combine with it included."""
+    at -= at > 0
+    while at > 0 and unicodedata.combining(text[at]):
+        at -= 1
+    return at
+
+
+def _right(text: str, at: int) -> int:
+    at += at < len(text)
+    while at < len(text) and unicodedata.combining(text[at]):
+        at += 1
+    return at
+
+
+def _home(text: str, at: int) -> int:
+    return text.rfind("\n", 0, at) + 1
+
+
+def _end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _word_left(text: str, at: int) -> int:
+    while at > 0 and not text[at - 1].isalnum():
+        at -= 1
+    while at > 0 and text[at - 1].isalnum():
+        at -= 1
+    return at
+
+
+def _word_right(text: str, at: int) -> int:
+    while at < len(text) and not text[at].isalnum():
+        at += 1
+    while at < len(text) and text[at].isalnum():
+        at += 1
+    return at
+
+
+def _blank_left(text: str, at: int) -> int:
+    while at > 0 and text[at - 1].isspace():
+        at -= 1
+    while at > 0 and not text[at - 1].isspace():
+        at -= 1
+    return at
+
+
+_MOVES = {
+    "left": _left,
+    "right": _right,
+    "home": _home,
+    "end": _end,
+    "word_left": _word_left,
+    "word_right": _word_right,
+}
+_KILLS = {
+    "backspace": _left,
+    "delete": _right,
+    "kill_to_start": _home,
+    "kill_to_end": _end,
+    "kill_to_blank": _blank_left,
+    "kill_word": _word_left,
+}

@@ -1,0 +1,144 @@
+"""efr - an AI agent in your terminal
+
+Usage:
+  efr send [--conversation=ID] [--mode=M] [--model=ID] [--effort=E]
+           [--context-json=JSON] [--last-command=TEXT] [--json] [--] [<prompt>...]
+  efr send --steer [--conversation=ID] [--context-json=JSON] [--] [<text>...]
+  efr new [--mode=M] [--model=ID] [--effort=E] [--context-json=JSON]
+          [--last-command=TEXT] [--json] [--] [<prompt>...]
+  efr history [<id>] [--limit=N] [--cursor=C] [-v | --verbose] [--json]
+  efr settings [--mode=M] [--model=ID] [--effort=E]
+  efr models [--names | --json]
+  efr status [--json]
+  efr service (install | uninstall | status)
+  efr init zsh
+  efr version
+  efr paths [--json]
+  efr login openai
+  efr login (openai-api | anthropic-api | compatible) [--from-env] [--no-check]
+  efr logout (openai | openai-api | anthropic-api | compatible)
+  efr (-h | --help)
+  efr (-V | --version)
+
+Options:
+  --conversation=ID    The conversation, or the start of its id from 4 characters on.
+  --mode=M             manual, cautious, auto or full, for this prompt.
+  --model=ID           The model for this prompt.
+  --effort=E           The reasoning effort for this prompt.
+  --context-json=JSON  The shell's context; else EFR_CONTEXT, else this directory and terminal.
+  --last-command=TEXT  The shell's last command; better in EFR_LAST_COMMAND.
+  --steer              Add the text to the running turn.
+  --json               Plain JSON on stdout, for scripts.
+  --limit=N            How many rows or events.
+  --cursor=C           Where the page before this one ended.
+  -v, --verbose        Also exits of the sandbox, ends of jobs, tokens, summaries.
+  --names              The ids alone.
+  --from-env           The key is in OPENAI_API_KEY or ANTHROPIC_API_KEY.
+  --no-check           Store the key without asking the provider.
+  -h, --help           Show this.
+  -V, --version        Show the version.
+
+A prompt may come in EFR_PROMPT or EFR_PROMPT_FILE in place of words. Exit codes: 0 done,
+1 failed, 2 usage, 3 no daemon, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, MutableMapping
+from typing import Any
+
+from efr.cli.errors import DONE, INTERRUPTED, USAGE
+
+# The words of a command and the function that runs it, loaded when it is chosen.
+COMMANDS = {
+    "send": "efr.cli.commands.send:send",
+    "new": "efr.cli.commands.send:new",
+    "history": "efr.cli.commands.history:history",
+    "settings": "efr.cli.commands.settings:settings",
+    "models": "efr.cli.commands.models:models",
+    "status": "efr.cli.commands.status:status",
+    "service": "efr.cli.commands.service:service",
+    "init": "efr.cli.commands.init:init",
+    "version": "efr.cli.commands.version:version",
+    "paths": "efr.cli.commands.paths:paths",
+    "login": "efr.cli.commands.login:login",
+    "logout": "efr.cli.commands.login:logout",
+}
+# What the plugin runs for every prompt: nothing to parse, so the parser is not loaded.
+BARE: dict[tuple[str, ...], dict[str, Any]] = {("send",): {"send": True}, ("new",): {"new": True}}
+
+
+def main() -> None:
+    """The console script."""
+    sys.exit(run(sys.argv[1:], os.environ))
+
+
+def run(argv: list[str], env: MutableMapping[str, str]) -> int:
+    """Parses, runs the command, and turns what stopped it into a message and an exit code."""
+    args = BARE.get(tuple(argv)) or _parse(argv)
+    if args is None:
+        return USAGE
+    command = _load(next(target for word, target in COMMANDS.items() if args.get(word)))
+    from efr.base.clock import SystemClock
+    from efr.base.ids import SystemIds
+    from efr.cli.run import Run
+
+    clock = SystemClock()
+    try:
+        return command(Run(args, env, clock, SystemIds(clock)))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        _close_stdout()
+        return DONE  # the reader has seen enough
+    except Exception as error:
+        code = _report(error)
+        if code is None:
+            raise
+        return code
+
+
+def _parse(argv: list[str]) -> dict[str, Any] | None:
+    """The arguments that were given, or None after a usage message."""
+    from docopt import DocoptExit, docopt
+
+    from efr.base.version import VERSION
+
+    try:
+        parsed = docopt(__doc__, argv, version=f"efr {VERSION}")
+    except DocoptExit as error:
+        print(error.code, file=sys.stderr)
+        return None
+    return {name: value for name, value in parsed.items() if value}
+
+
+def _load(target: str) -> Callable[..., int]:
+    from importlib import import_module
+
+    module, _, name = target.partition(":")
+    command: Callable[..., int] = getattr(import_module(module), name)
+    return command
+
+
+def _report(error: Exception) -> int | None:
+    """Prints the message and the fix of an error; its code, or None when nothing knows it."""
+    from efr.cli.exits import explain
+
+    known = explain(error)
+    if known is None:
+        return None
+    print(f"efr: {known.message}", file=sys.stderr)
+    if known.fix:
+        print(f"     {known.fix}", file=sys.stderr)
+    return known.code
+
+
+def _close_stdout() -> None:
+    """Keeps the interpreter's own flush at exit from failing on the closed pipe."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    main()
