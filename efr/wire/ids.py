@@ -7,26 +7,28 @@ from __future__ import annotations
 
 import re
 
-# Any UUID version, upper or lower case, with hyphens, without, in braces or as a URN.
-_HYPHENATED = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-_CANONICAL = re.compile(_HYPHENATED)
-_ANY = re.compile(
-    rf"(?:urn:uuid:(?P<urn>{_HYPHENATED})|\{{(?P<brace>{_HYPHENATED})\}}"
-    rf"|(?P<plain>{_HYPHENATED})|(?P<simple>[0-9a-f]{{32}}))",
-    re.ASCII | re.IGNORECASE,
-)
+_CANONICAL = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _JOB = re.compile(r"j[1-9][0-9]*", re.ASCII)
+_URN = "urn:uuid:"
 
 
 def canonical_uuid(text: str) -> str:
-    """The lowercase hyphenated form of a UUID in any form. Raises ValueError for other text."""
+    """The lowercase hyphenated form of a UUID of any version.
+
+    It may be in upper case, without hyphens, in braces or a URN. Raises ValueError for other text.
+    """
     if _CANONICAL.fullmatch(text):
         return text
-    found = _ANY.fullmatch(text)
-    if found is None:
+    bare = text.lower()
+    if bare.startswith(_URN):
+        bare = bare.removeprefix(_URN)
+    elif bare.startswith("{") and bare.endswith("}"):
+        bare = bare[1:-1]
+    elif len(bare) == 32:
+        bare = f"{bare[:8]}-{bare[8:12]}-{bare[12:16]}-{bare[16:20]}-{bare[20:]}"
+    if not _CANONICAL.fullmatch(bare):
         raise ValueError("not a UUID")
-    digits = found.group(found.lastgroup or 0).replace("-", "").lower()
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    return bare
 
 
 def canonical_job_id(text: str) -> str:
