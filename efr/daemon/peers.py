@@ -10,33 +10,11 @@ Asked at each request that needs more than `read`; facts come from /proc (proc(5
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from pathlib import Path
 
+from efr.daemon.processes import Process, read_process
 from efr.threads.requests import Peer
 
 _DEPTH = 1024  # parents followed; a chain that is longer is a loop of reused pids
-
-
-@dataclass(frozen=True)
-class Process:
-    """What /proc tells about a process. `start` is in clock ticks since the machine's start."""
-
-    parent: int
-    session: int
-    start: int
-
-
-def read_process(pid: int, proc: Path = Path("/proc")) -> Process | None:
-    """The process with that pid, or None when it is gone (a zombie counts as gone)."""
-    try:
-        text = (proc / str(pid) / "stat").read_bytes()
-    except OSError:
-        return None
-    fields = text[text.rfind(b")") + 2 :].split()  # the name before may hold anything
-    if len(fields) < 20 or fields[0] in (b"Z", b"X"):
-        return None
-    return Process(parent=int(fields[1]), session=int(fields[3]), start=int(fields[19]))
 
 
 class ModelSide:

@@ -8,11 +8,9 @@ from the user's own. The price: efrd has to take the exit of such orphans.
 from __future__ import annotations
 
 import ctypes
-import logging
 import os
-from collections.abc import Iterator
 
-_log = logging.getLogger("efr.daemon")
+from efr.daemon.processes import dead_children
 
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
@@ -33,7 +31,7 @@ class OrphanReaper:
 
     def sweep(self) -> int:
         """One look; returns how many exits it took. Never blocks for long."""
-        dead = set(_dead_children(os.getpid()))
+        dead = dead_children(os.getpid())
         taken = 0
         for pid in dead & self._seen:
             try:
@@ -43,17 +41,3 @@ class OrphanReaper:
                 continue  # its owner came after all
         self._seen = dead - self._seen
         return taken
-
-
-def _dead_children(parent: int) -> Iterator[int]:
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            with open(f"/proc/{name}/stat", "rb") as file:
-                text = file.read()
-        except OSError:
-            continue  # gone meanwhile
-        fields = text[text.rfind(b")") + 2 :].split()
-        if fields[0] == b"Z" and int(fields[1]) == parent:
-            yield int(name)

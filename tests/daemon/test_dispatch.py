@@ -13,7 +13,8 @@ import pytest
 from efr.base.cancel import Cancelled
 from efr.config.errors import ConfigError
 from efr.daemon.dispatch import Dispatcher, Greeting
-from efr.daemon.peers import ModelSide, Process
+from efr.daemon.peers import ModelSide
+from efr.daemon.processes import Process
 from efr.store import errors as store
 from efr.threads.requests import Answer, Call, Later, Peer
 from efr.wire import codec

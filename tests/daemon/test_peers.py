@@ -9,8 +9,10 @@ import sys
 
 import pytest
 
+from efr.base.clock import SystemClock
 from efr.daemon import subreaper
-from efr.daemon.peers import ModelSide, Process, read_process
+from efr.daemon.peers import ModelSide
+from efr.daemon.processes import Process, read_process, start_us
 from efr.threads.requests import Peer
 from efr.wire import types as t
 from tests.harness.raw_client import LIMIT_S
@@ -76,6 +78,16 @@ def test_this_process_is_read_as_it_is() -> None:
     assert read_process(2**22 + 1) is None
 
 
+def test_the_start_of_a_process_is_told_in_wall_time() -> None:
+    now = SystemClock().now_us()
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    started = start_us(child.pid)
+    assert started is not None
+    assert abs(started - now) < 2_000_000
+    child.communicate(b"\n", timeout=LIMIT_S)
+    assert start_us(child.pid) is None
+
+
 ORPHAN = """
 import os, sys
 parent_lives, its_end = os.pipe()
@@ -93,14 +105,13 @@ if os.fork() == 0:
 def test_an_orphan_comes_to_the_subreaper_and_its_exit_is_taken() -> None:
     program = (
         "import subprocess, sys, os\n"
-        "from efr.daemon import subreaper, peers\n"
+        "from efr.daemon import subreaper, processes\n"
         "subreaper.become_subreaper()\n"
         f"child = subprocess.Popen([sys.executable, '-c', {ORPHAN!r}],"
         " stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)\n"
         "child.wait()\n"
         "pid = int(child.stdout.readline())\n"
-        "found = peers.read_process(pid)\n"
-        "side = peers.ModelSide(os.getpid(), set)\n"
+        "found = processes.read_process(pid)\n"
         "print(found.parent == os.getpid(), found.session != os.getsid(0))\n"
         "os.kill(pid, 9)\n"
         "os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)\n"

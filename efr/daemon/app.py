@@ -1,0 +1,288 @@
+"""The composition root: builds every room, wires them together, and says how each is stopped.
+
+Runs on `main`. The order is that of docs/architecture.md, "Starting and stopping": what is added
+to `Started` first is stopped last. A failure leaves what was started to its caller, who stops it.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import random
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+
+from efr.shell.shells import Shells
+from efr.tools.registry import ToolRegistry
+
+from efr.agent.agent import Agent
+from efr.agent.ports import Ports
+from efr.agent.preamble import Host
+from efr.base.clock import Clock
+from efr.base.files import write_atomic
+from efr.base.ids import Ids
+from efr.base.roots import Roots
+from efr.base.version import VERSION
+from efr.daemon import leftovers, log_reads
+from efr.daemon.dispatch import Dispatcher, Greeting
+from efr.daemon.live_settings import LiveSettings
+from efr.daemon.methods.table import methods_of
+from efr.daemon.peers import ModelSide
+from efr.daemon.periodic import Every
+from efr.daemon.processes import start_us
+from efr.daemon.projects import ProjectRegistry
+from efr.daemon.rooms import Facts, Rooms
+from efr.daemon.stopping import Started
+from efr.daemon.subreaper import OrphanReaper
+from efr.daemon.subscriptions import Subscriptions
+from efr.providers.credentials import CredentialStore
+from efr.providers.http import HttpClient
+from efr.providers.registry import Providers
+from efr.providers.retry import Sender, pause
+from efr.store import db, receipts
+from efr.store.feed import Feed
+from efr.store.migrate import migrate
+from efr.store.rebuild import rebuild
+from efr.store.reconcile import NotRun, reconcile
+from efr.store.recording_index import close_open_segments
+from efr.text.redact import redact_title
+from efr.text.title import title_of
+from efr.threads import listener
+from efr.threads.catalog import CatalogFetcher
+from efr.threads.conversations import ConversationWorkers
+from efr.threads.handlers import Handlers
+from efr.threads.pty import PtyReader
+from efr.threads.readers import ReaderPool
+from efr.threads.requests import Peer
+from efr.threads.server import SocketServer
+from efr.threads.timer import Timer
+from efr.threads.writer import StoreWriter
+from efr.wire import codec
+from efr.wire import types as t
+
+Fatal = Callable[[str, BaseException], None]
+
+DAY_S = 86_400.0
+ORPHANS_S = 60.0  # how long the exit of an orphan may wait: a dead process holds only its pid
+LONE_RECEIPTS_US = 30 * 86_400 * 1_000_000  # answers without a conversation stay 30 days
+AFTER_CLIENTS_S = 1.0  # of the stop's deadline, for what comes after the last client
+
+
+class StartFailed(Exception):
+    """The daemon cannot start; the message is the line that the user sees."""
+
+
+@dataclass(frozen=True)
+class Outside:
+    """Everything that comes from outside of the process."""
+
+    env: Mapping[str, str]
+    clock: Clock
+    ids: Ids
+
+
+@dataclass(frozen=True)
+class _Store:
+    """The running store."""
+
+    feed: Feed
+    readers: ReaderPool
+    writer: StoreWriter
+
+
+class Daemon:
+    """One running daemon, from the database to the socket."""
+
+    def __init__(
+        self, outside: Outside, roots: Roots, settings: LiveSettings, daemon_id: str, fatal: Fatal
+    ) -> None:
+        self._outside = outside
+        self._clock = outside.clock
+        self._roots = roots
+        self._settings = settings
+        self._daemon_id = daemon_id
+        self._fatal = fatal
+        self._started_at_us = outside.clock.now_us()
+
+    def start(self, started: Started) -> None:
+        """Starts everything; clients can connect when it returns. Raises what kept it from that."""
+        leftovers.remove(self._roots, self._started_at_us)
+        not_run = self._open_database()
+        store = self._start_store(started)
+        timer = Timer(self._clock)
+        started.add("the timer", lambda deadline: timer.stop())
+        timer.start()
+        providers = self._providers()
+        shells = self._start_shells(started, store)
+        rooms = self._start_agent(started, store, timer, providers, shells)
+        for one in not_run:
+            _tell_not_run(rooms.agent, one)
+        self._serve(started, rooms)
+        self._start_background(started, store, timer, providers)
+
+    def _open_database(self) -> list[NotRun]:
+        """Migrates and reconciles, before anything else uses the database."""
+        with closing(db.open(self._roots.database)) as conn:
+            migrate(conn)
+            close_open_segments(conn, self._roots.recordings, self._started_at_us)
+            return reconcile(conn, self._clock)
+
+    def _start_store(self, started: Started) -> _Store:
+        path, feed = self._roots.database, Feed()
+        started.add("the database", lambda deadline: db.checkpoint(path))
+        readers = ReaderPool(path)
+        started.add("the readers", lambda deadline: readers.stop())
+        readers.start()
+        writer = StoreWriter(path, self._clock, feed, partial(self._fatal, "store-writer"))
+        started.add("the writer", lambda deadline: writer.stop())
+        writer.start()
+        return _Store(feed, readers, writer)
+
+    def _providers(self) -> Providers:
+        clock = self._clock
+        sender = Sender(HttpClient(clock), clock, random.Random(), pause)
+        credentials = CredentialStore(self._roots.secrets, clock)
+        return Providers(self._settings.current, credentials, sender, self._roots.state.path)
+
+    def _start_shells(self, started: Started, store: _Store) -> Shells:
+        reader = PtyReader()
+        started.add("the PTYs", lambda deadline: reader.stop())
+        reader.start()
+        shells = Shells()
+        started.add("the shells", shells.stop_all)
+        return shells
+
+    def _start_agent(
+        self, started: Started, store: _Store, timer: Timer, providers: Providers, shells: Shells
+    ) -> Rooms:
+        workers = ConversationWorkers(self._clock, self._fatal)
+        projects = ProjectRegistry(self._roots.projects_file)
+        agent = Agent(
+            Ports(
+                clock=self._clock,
+                ids=self._outside.ids,
+                roots=self._roots,
+                host=_host(self._outside.env),
+                settings=self._settings.current,
+                writer=store.writer,
+                readers=store.readers,
+                workers=workers,
+                timer=timer,
+                models=providers,
+                tools=ToolRegistry(),
+                shells=shells,
+                shell_start=start_us,
+                projects=projects,
+            )
+        )
+        subscriptions = Subscriptions(
+            store.feed,
+            agent.drafts,
+            agent.followers,
+            lambda params: store.readers.read(partial(log_reads.read_start, params)),
+        )
+        leave = subscriptions.listen()
+        started.add("the subscriptions", lambda deadline: leave())
+        return Rooms(
+            facts=Facts(self._daemon_id, VERSION, os.getpid(), self._started_at_us),
+            roots=self._roots,
+            settings=self._settings,
+            readers=store.readers,
+            agent=agent,
+            providers=providers,
+            projects=projects,
+            subscriptions=subscriptions,
+            model_side=ModelSide(os.getpid(), shells.sessions),
+            working=lambda: workers.count,
+            shells=lambda: shells.count,
+        )
+
+    def _serve(self, started: Started, rooms: Rooms) -> None:
+        """Opens the socket. Its clients are let go first and joined after the turns."""
+        dispatcher = Dispatcher(
+            methods_of(rooms), self._greeting(), rooms.model_side, _closed(rooms.agent)
+        )
+        handlers = Handlers(dispatcher, self._clock)
+        try:
+            bound = listener.bind(self._roots.socket)
+        except listener.SocketTaken as exc:
+            raise StartFailed(str(exc)) from exc
+        server = SocketServer(bound, dispatcher, handlers, self._clock)
+        started.add("the clients", lambda deadline: [] if server.stop(deadline) else [server.name])
+        started.add("the handlers", handlers.stop)
+        started.add("the turns", rooms.agent.stop)
+        started.add("new requests", lambda deadline: server.begin_stop(deadline - AFTER_CLIENTS_S))
+        hint = self._roots.daemon_json
+        write_atomic(hint, codec.encode(self._hint()))
+        started.add("daemon.json", lambda deadline: hint.unlink(missing_ok=True))
+        handlers.start()
+        server.start()
+
+    def _start_background(
+        self, started: Started, store: _Store, timer: Timer, providers: Providers
+    ) -> None:
+        fetcher = CatalogFetcher(providers)
+        started.add("the model lists", fetcher.stop)
+        fetcher.start()
+        orphans = OrphanReaper()
+        work = (
+            Every("taking the exits of orphans", ORPHANS_S, orphans.sweep, timer, self._clock),
+            Every("dropping old receipts", DAY_S, self._drop_receipts(store), timer, self._clock),
+        )
+        for one in work:
+            started.add("periodic work", lambda deadline, one=one: one.stop())
+            one.start()
+
+    def _drop_receipts(self, store: _Store) -> Callable[[], object]:
+        def drop() -> object:
+            before_us = self._clock.now_us() - LONE_RECEIPTS_US
+            return store.writer.post(lambda conn: receipts.drop_old(conn, before_us))
+
+        return drop
+
+    def _greeting(self) -> Greeting:
+        return Greeting(
+            daemon_id=self._daemon_id,
+            version=VERSION,
+            capabilities=t.Capabilities(
+                admin=True, drafts_coalesced=True, snapshot_live=True, approval_local_only=True
+            ),
+            paths=t.DaemonPaths(
+                scratch_root=str(self._roots.scratch), data_dir=str(self._roots.data.path)
+            ),
+            challenge=lambda: secrets.token_urlsafe(32),
+        )
+
+    def _hint(self) -> dict[str, object]:
+        return {
+            "pid": os.getpid(),
+            "socket": str(self._roots.socket),
+            "protocol": t.PROTOCOL_VERSION,
+            "daemon_id": self._daemon_id,
+        }
+
+
+def rebuild_projections(roots: Roots) -> int:
+    """Builds the projections anew while no daemon runs; returns the number of events read."""
+    with closing(db.open(roots.database)) as conn:
+        migrate(conn)
+        return rebuild(conn)
+
+
+def _closed(agent: Agent) -> Callable[[Peer], None]:
+    return lambda peer: agent.followers.connection_closed(peer.connection_id)
+
+
+def _host(env: Mapping[str, str]) -> Host:
+    system = platform.freedesktop_os_release().get("PRETTY_NAME", platform.system())
+    return Host(home=env["HOME"], name=platform.node(), os_name=system)
+
+
+def _tell_not_run(agent: Agent, one: NotRun) -> None:
+    """A prompt that waited when efrd stopped: its terminal is told to send it again."""
+    if one.tty is not None:
+        name = redact_title(title_of(one.prompt))
+        agent.notices.write(one.tty, f"efr restarted before this prompt ran, send it again: {name}")

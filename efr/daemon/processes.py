@@ -1,0 +1,60 @@
+"""Facts about processes, read from /proc (proc(5)). Any thread; each look costs one short read."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Process:
+    """What /proc tells about a process. `start` is in clock ticks since the machine's start."""
+
+    parent: int
+    session: int
+    start: int
+
+
+def read_process(pid: int, proc: Path = Path("/proc")) -> Process | None:
+    """The process with that pid, or None when it is gone (a zombie counts as gone)."""
+    try:
+        text = (proc / str(pid) / "stat").read_bytes()
+    except OSError:
+        return None
+    fields = text[text.rfind(b")") + 2 :].split()  # the name before may hold anything
+    if len(fields) < 20 or fields[0] in (b"Z", b"X"):
+        return None
+    return Process(parent=int(fields[1]), session=int(fields[3]), start=int(fields[19]))
+
+
+def start_us(pid: int, proc: Path = Path("/proc")) -> int | None:
+    """When the process started, as UTC microseconds; None when it is gone.
+
+    Up to a second too early: the kernel tells the machine's start in whole seconds (`btime`).
+    """
+    process = read_process(pid, proc)
+    if process is None:
+        return None
+    for line in (proc / "stat").read_bytes().splitlines():
+        if line.startswith(b"btime "):
+            return int(line.split()[1]) * 1_000_000 + process.start * 1_000_000 // _TICKS_PER_S
+    return None
+
+
+def dead_children(parent: int, proc: Path = Path("/proc")) -> set[int]:
+    """Children of `parent` that ended and that nobody has waited for."""
+    found = set()
+    for name in os.listdir(proc):
+        if not name.isdigit():
+            continue
+        try:
+            text = (proc / name / "stat").read_bytes()
+        except OSError:
+            continue  # gone meanwhile
+        fields = text[text.rfind(b")") + 2 :].split()
+        if fields[0] == b"Z" and int(fields[1]) == parent:
+            found.add(int(name))
+    return found

@@ -1,0 +1,51 @@
+"""What the methods work with: the composed rooms of one running daemon. Built by `app.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from efr.agent.agent import Agent
+from efr.agent.ports import Caller
+from efr.base.roots import Roots
+from efr.daemon.live_settings import LiveSettings
+from efr.daemon.peers import ModelSide
+from efr.daemon.projects import ProjectRegistry
+from efr.daemon.subscriptions import Subscriptions
+from efr.providers.registry import Providers
+from efr.threads.readers import ReaderPool
+from efr.threads.requests import Peer
+from efr.wire import types as t
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What does not change while this process runs."""
+
+    daemon_id: str
+    version: str
+    pid: int
+    started_at_us: int
+
+
+@dataclass(frozen=True)
+class Rooms:
+    """Everything that a method may use."""
+
+    facts: Facts
+    roots: Roots
+    settings: LiveSettings
+    readers: ReaderPool
+    agent: Agent
+    providers: Providers
+    projects: ProjectRegistry
+    subscriptions: Subscriptions
+    model_side: ModelSide
+    working: Callable[[], int]  # conversations with work in progress
+    shells: Callable[[], int]  # hidden shells that run
+
+
+def caller_of(peer: Peer) -> Caller:
+    """The peer as the agent sees it. Only after its hello."""
+    origin = t.Origin.PHONE if peer.remote or peer.origin is None else peer.origin
+    return Caller(peer.connection_id, origin, None if peer.remote else peer.tty, peer.remote)

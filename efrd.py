@@ -1,0 +1,49 @@
+"""efrd, the efr daemon. Started by systemd as your user, or by hand.
+
+Usage:
+  efrd [--log=FILTER] [--screen=BACKEND]
+  efrd --print-config [--log=FILTER] [--screen=BACKEND]
+  efrd --rebuild-projections [--log=FILTER]
+  efrd --help
+  efrd --version
+
+Options:
+  --log=FILTER            What to log, such as info or info,efr.agent=debug.
+  --screen=BACKEND        Screen of the hidden shells: auto, vt100 or ghostty.
+  --print-config          Print every setting with its source and exit.
+  --rebuild-projections   Build the tables that follow from the event log anew and exit.
+  --help                  Show this text and exit.
+  --version               Show the version and exit.
+
+Exit codes: 0 stopped, 1 the start failed, 2 wrong usage, 3 another efrd runs on this data.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from docopt import DocoptExit, docopt
+
+from efr.base.version import VERSION
+from efr.daemon.main import EXIT_USAGE, Flags, run
+
+
+def main() -> None:
+    """The console script `efrd`."""
+    try:
+        said = docopt(__doc__, version=f"efrd {VERSION}")
+    except DocoptExit as exc:
+        sys.stderr.write(f"{exc}\n")
+        sys.exit(EXIT_USAGE)
+    flags = Flags(
+        log=said["--log"],
+        screen=said["--screen"],
+        print_config=said["--print-config"],
+        rebuild_projections=said["--rebuild-projections"],
+    )
+    sys.exit(run(flags, dict(os.environ)))
+
+
+if __name__ == "__main__":
+    main()
