@@ -49,5 +49,5 @@ CREATE TABLE approvals (
     request         TEXT    NOT NULL CHECK (json_valid(request))
 ) STRICT;
 
-CREATE INDEX approvals_pending ON approvals (conversation_id, turn_id) WHERE state = 'pending';
-CREATE INDEX approvals_conversation ON approvals (conversation_id);
+CREATE INDEX approvals_conversation ON approvals (conversation_id, state, requested_seq);
+CREATE INDEX approvals_pending ON approvals (requested_seq) WHERE state = 'pending';

@@ -134,10 +134,11 @@ def newest_compaction(
     conn: Connection, conversation_id: str, *, with_summary: bool
 ) -> StoredCompaction | None:
     """The newest compaction of a conversation, or the newest that has a summary."""
-    row = conn.execute(
+    only = "AND has_summary = 1" if with_summary else ""
+    row: Any = conn.execute(
         "SELECT seq, has_summary, compaction FROM compactions"
-        " WHERE conversation_id = ? AND has_summary >= ? ORDER BY seq DESC LIMIT 1",
-        (conversation_id, int(with_summary)),
+        f" WHERE conversation_id = ? {only} ORDER BY seq DESC LIMIT 1",
+        (conversation_id,),
     ).fetchone()
     return None if row is None else StoredCompaction(row[0], bool(row[1]), row[2].encode())
 

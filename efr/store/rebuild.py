@@ -1,8 +1,9 @@
 """Builds the projections anew from the log, in one transaction, a page of events at a time.
 
-Events of a deleted conversation are skipped, but for the slots it took from others. The log may be odd (written by earlier daemons, or
-with a record that a fault of the disk damaged): an event that cannot be read counts only as
-"something happened here", so one bad record hides no conversation.
+Events of a deleted conversation are skipped, but for the slots it took from others. The log may
+be odd (written by earlier daemons, or with a record that a fault of the disk damaged): an event
+that cannot be read counts only as "something happened here", so one bad record hides no
+conversation.
 """
 
 from __future__ import annotations

@@ -282,9 +282,7 @@ class History:
             return []
         conversation, source = self._random.choice(self._notices)
         if self._random.random() < 0.5:
-            held = ev.JobNoticeHeld(
-                job_id="j1", source_seq=source, reason=t.HeldReason.WAKE_LIMIT
-            )
+            held = ev.JobNoticeHeld(job_id="j1", source_seq=source, reason=t.HeldReason.WAKE_LIMIT)
             return [(conversation, held)]
         turn = self._id()
         self._queued.append((conversation, turn))

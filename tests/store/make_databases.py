@@ -56,7 +56,9 @@ def _fill(directory: Path) -> Path:
     conn.execute(
         "INSERT INTO receipts VALUES (?, 'prompt.send', 'done', '{}', 1, 0)", (an_id(0xF00),)
     )
-    conn.execute("INSERT INTO outbox (kind, payload, replay_safe, created_at) VALUES ('a','{}',1,0)")
+    conn.execute(
+        "INSERT INTO outbox (kind, payload, replay_safe, created_at) VALUES ('a','{}',1,0)"
+    )
     conn.close()
     return path
 

@@ -67,7 +67,7 @@ def full(directory: Path) -> dict[str, object]:
 
 def gaps(conn: Connection) -> bool:
     """Whether a number is missing."""
-    return conn.execute("SELECT max(seq) <> count(*) FROM events").get == 1
+    return bool(conn.execute("SELECT max(seq) <> count(*) FROM events").get)
 
 
 def backup(directory: Path) -> dict[str, object]:
@@ -109,7 +109,7 @@ def recording(directory: Path) -> dict[str, object]:
     offsets = [writer.append(b"y" * 60_000) for _ in range(50)]
     kept = writer.read_range(0, writer.size)
     whole = sum(end - begin for begin, end in kept.missing)
-    seen = {
+    seen: dict[str, object] = {
         "offsets": offsets == [n * 60_000 for n in range(50)],
         "broken": writer.broken,
         "whole chunks": len(kept.data) % 60_000 == 0 and len(kept.data) > 0,

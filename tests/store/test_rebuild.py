@@ -88,7 +88,7 @@ def test_a_damaged_record_hides_nothing_else(tmp_path: Path) -> None:
         append(appender, created(), batch(queued()), batch(started()), batch(said()))
     with opened(tmp_path / "efr.sqlite") as conn:
         conn.execute("DROP TRIGGER events_never_change")
-        conn.execute("UPDATE events SET payload = '{\"kind\":\"x\"}' WHERE seq IN (1, 3)")
+        conn.execute('UPDATE events SET payload = \'{"kind":"x"}\' WHERE seq IN (1, 3)')
         rebuild(conn)
         (row,) = projections(conn)["conversations"]
         (turn,) = projections(conn)["turns"]

@@ -11,7 +11,7 @@ import pytest
 
 from efr.store import queries
 from efr.store.db import Connection
-from efr.store.errors import StoreClosed, StoreCannotOpen, StoreCorrupt, StoreReadOnly
+from efr.store.errors import StoreCannotOpen, StoreClosed, StoreCorrupt, StoreReadOnly
 from efr.threads.readers import ReaderPool
 from tests.store.samples import (
     CONVERSATION,
@@ -118,10 +118,12 @@ def test_a_damaged_page_fails_the_reads_that_hit_it_and_no_other(
         big = "x" * 1000
         append(appender, *(batch(said(big), conversation=OTHER) for _ in range(40)))
         append(appender, *(batch(said(big)) for _ in range(40)))
-        (page,) = conn.execute(
-            "SELECT pageno FROM dbstat WHERE name = 'events' AND pagetype = 'leaf'"
-            " ORDER BY pageno DESC LIMIT 1"
-        ).fetchall()[0]
+        page = int(
+            conn.execute(
+                "SELECT pageno FROM dbstat WHERE name = 'events' AND pagetype = 'leaf'"
+                " ORDER BY pageno DESC LIMIT 1"
+            ).get
+        )
     path = tmp_path / "efr.sqlite"
     data = bytearray(path.read_bytes())
     data[(page - 1) * 4096 : page * 4096] = bytes(4096)

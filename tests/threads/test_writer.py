@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -37,13 +38,18 @@ from tests.store.samples import (
 LIMIT_S = 20.0
 
 
+def never(exc: BaseException) -> None:
+    """What a writer that does not die reports to."""
+    raise AssertionError from exc
+
+
 @contextmanager
 def writing(
-    directory: Path, feed: Feed | None = None, on_fatal: Callable[[BaseException], None] | None = None
+    directory: Path,
+    feed: Feed | None = None,
+    on_fatal: Callable[[BaseException], None] = never,
 ) -> Iterator[StoreWriter]:
-    writer = StoreWriter(
-        new_database(directory), FakeClock(), feed or Feed(), on_fatal or pytest.fail
-    )
+    writer = StoreWriter(new_database(directory), FakeClock(), feed or Feed(), on_fatal)
     writer.start()
     try:
         yield writer
@@ -133,7 +139,7 @@ def test_nothing_is_published_or_answered_before_the_commit(tmp_path: Path) -> N
         with opened(tmp_path / "efr.sqlite") as other:
             found.append((queries.high_water(other), reply_box[0].done() if reply_box else False))
 
-    reply_box: list[object] = []
+    reply_box: list[Future[Committed]] = []
     feed = Feed()
     feed.listen(look)
     with writing(tmp_path, feed) as writer:
@@ -202,7 +208,7 @@ def test_after_the_stop_nothing_gets_in_and_a_second_stop_does_nothing(tmp_path:
 
 def test_a_database_that_cannot_be_opened_reaches_the_starter(tmp_path: Path) -> None:
     (tmp_path / "efr.sqlite").write_bytes(b"garbage" * 1000)
-    writer = StoreWriter(tmp_path / "efr.sqlite", FakeClock(), Feed(), pytest.fail)
+    writer = StoreWriter(tmp_path / "efr.sqlite", FakeClock(), Feed(), never)
     with pytest.raises(StoreCorrupt):
         writer.start()
     assert not writer.alive
