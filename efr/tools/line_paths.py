@@ -1,0 +1,171 @@
+"""The paths that a command line names, as far as its text shows them.
+
+Pure and total. A declared path only makes a decision stricter, so what is unsure is declared too.
+Paths stay unfolded (`a/../b`), because a link before `..` leads elsewhere. What each program does
+with its words is in `efr.tools.line_programs`. Not seen: what links lead to, what programs choose
+by themselves, what an expansion holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from efr.policy.needs import Access, PathUse
+from efr.policy.paths import holds, normal
+from efr.tools.line_split import LineCommand, LineWord
+
+_MOST_PATHS: Final = 1000  # a line that names more is declared as everything
+_MOST_BASES: Final = 32  # each `cd` may double them; then the directory counts as unknown
+_MOST_PARTS: Final = 8  # of one word; a real one has one or two
+_DIRECTORY_ENTRY: Final = re.compile(r"[-+][0-9]*")
+
+Program = Callable[["PathList", Sequence[LineWord]], None]
+
+
+class PathList:
+    """What was found so far, and where the shell may stand."""
+
+    def __init__(self, home: str, directory: str | None) -> None:
+        self.home = home
+        self.uses: dict[PathUse, None] = {}
+        self._bases = [] if directory is None else [directory]
+        self._lost = directory is None  # it may stand anywhere
+        self._made: set[str] = set()  # written on this line: they may be links by now
+
+    def command(self, command: LineCommand, program: Program) -> None:
+        """One command: its redirections, then what its program does with its words."""
+        for word in command.reads:
+            self.declare(word, "read")
+        for word in command.writes:
+            self.declare(word, "write")
+        words = command.after_assignments()
+        if words and words[0].expansion:
+            self.anything(words[1:])
+        elif words:
+            program(self, words)
+
+    # -- words
+
+    def anything(self, words: Sequence[LineWord], access: Access = "read") -> None:
+        """A program that no table knows: each operand and each value of an option."""
+        operands_only = False
+        for word in words:
+            if word.text == "--" and not operands_only:
+                operands_only = True
+            elif word.text == "-" or word.expansion:
+                continue
+            elif word.text.startswith("-") and not operands_only:
+                self.option(word, access)
+            else:
+                self.operand(word, access)
+
+    def operands(self, words: Sequence[LineWord], access: Access) -> None:
+        """Words that are no options."""
+        for word in words:
+            if word.text != "-":
+                self.operand(word, access)
+
+    def operand(self, word: LineWord, access: Access) -> None:
+        """The word, and what stands in it behind `:`, `=` and `@`."""
+        self.declare(word, access)
+        for part in _parts(word):
+            self.declare(part, access)
+
+    def option(self, word: LineWord, access: Access) -> None:
+        """The value in `--name=value`, `--name/value`, `-xvalue`."""
+        text = word.text
+        start = text.find("=") + 1
+        if not start and "/" in text:
+            start = text.index("/")
+        elif not start and not text.startswith("--"):
+            start = 2
+        if start and len(text) > start:
+            self.operand(word.tail(start), access)
+
+    # -- paths
+
+    def declare(self, word: LineWord, access: Access) -> None:
+        """One word as a path, under every directory where the shell may stand."""
+        if word.expansion or not word.text:
+            return
+        text = word.text
+        if word.pattern_at is not None:
+            text = text[: text.rfind("/", 0, word.pattern_at) + 1]
+            access = _whole(access)
+        if text == "~" or text.startswith("~/"):
+            text = self.home + text[1:]
+        for path in self._absolute(text):
+            self._add(path, access)
+        if self._lost and not text.startswith("/"):
+            self._add("/", _whole(access))
+
+    def here(self, access: Access) -> None:
+        """The working directory itself."""
+        self.declare(LineWord("."), access)
+
+    def may_be_links(self, words: Sequence[LineWord]) -> None:
+        """What was just written there may lead anywhere from now on."""
+        paths = (path for word in words if word.text for path in self._absolute(word.text))
+        self._made.update(map(normal, paths))
+        if len(self._made) > _MOST_PATHS:
+            self._made = {"/"}
+
+    def _absolute(self, text: str) -> list[str]:
+        if text.startswith("/"):
+            return [text]
+        return [f"{base.rstrip('/')}/{text}" for base in self._bases]
+
+    def _add(self, path: str, access: Access) -> None:
+        if self._made:
+            folded = normal(path)
+            if any(holds(made, folded) for made in self._made):
+                self.uses[PathUse("/", _whole(access))] = None
+        if len(self.uses) >= _MOST_PATHS:
+            path, access = "/", _whole(access)
+        self.uses[PathUse(path, access)] = None
+
+    # -- directories
+
+    def change_directory(self, words: Sequence[LineWord]) -> None:
+        """`cd`: one directory more, since a `cd` in a pipe or behind `||` may not happen."""
+        operands = [word for word in words if word.text not in ("-q", "-s", "-L", "-P", "--")]
+        if not operands:
+            self._bases.append(self.home)
+        elif len(operands) == 1 and _is_plain_directory(operands[0]):
+            self.declare(operands[0], "read")
+            self._bases += self._absolute(operands[0].text)
+        else:
+            self.lose_directory()
+        self._bases = list({normal(base): base for base in self._bases}.values())
+        if len(self._bases) > _MOST_BASES:
+            self.lose_directory()
+            del self._bases[_MOST_BASES:]
+
+    def lose_directory(self) -> None:
+        """From here on the shell may stand anywhere."""
+        self._lost = True
+
+
+def _whole(access: Access) -> Access:
+    return "write" if access == "write" else "read_tree"
+
+
+def _parts(word: LineWord) -> Iterator[LineWord]:
+    """What may be a path inside a word: behind `:`, `=` or a leading `@`."""
+    if word.text.startswith("@"):
+        yield word.tail(1)
+    if "://" in word.text:
+        return
+    signs = [at for at, sign in enumerate(word.text[:-1]) if sign in ":="]
+    for at in signs[:_MOST_PARTS]:
+        rest = word.tail(at + 1)
+        yield rest
+        if rest.text.startswith("@"):
+            yield rest.tail(1)
+
+
+def _is_plain_directory(word: LineWord) -> bool:
+    is_entry = _DIRECTORY_ENTRY.fullmatch(word.text) is not None
+    return not (is_entry or word.expansion or word.pattern_at is not None or not word.text)

@@ -1,0 +1,350 @@
+"""The lenient split of a command line: words and redirections of every command that may run.
+
+Pure and total: any text gives something. Where zsh's own reading is unsure it splits once too
+often, so that what looks for paths or programs finds one too many and never one too few. The
+strict reading that a decision rests on is `efr.policy.reader`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+_BREAKS: Final = frozenset(" \t\n;&|<>(){}`")
+_ENDS: Final = frozenset("\n;&|{}")  # of a command, wherever they stand outside quotes
+_PATTERN: Final = frozenset("*?[~^#")
+_HOME: Final = re.compile(r"~(?=[/\s;&|<>(){}`]|\Z)|\$(?:HOME\b|\{HOME\})(?=[/\s\"';&|<>(){}`]|\Z)")
+_HOME_IN_DOUBLE: Final = re.compile(r"\$(?:HOME\b|\{HOME\})(?=[/\"]|\Z)")
+_COPY: Final = re.compile(r"[<>]&(?:[0-9]+|-|p)(?=[\s;&|<>(){}`]|\Z)")
+_HERE: Final = re.compile(r"<<<|<<-?")
+_WRITES: Final = re.compile(r"&>>?[|!]?|>>?[|!]|>>?&|>&|<>|>>?")
+_ANSI: Final = re.compile(r"\$'(?:\\.|[^'\\])*+(?:'|\Z)", re.DOTALL)
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+
+Frame = Literal["substitution", "group", "tick", "double", "parameter", "double_parameter"]
+_OWN_COMMANDS: Final = frozenset(("substitution", "group", "tick"))
+_PARENTHESES: Final = frozenset(("substitution", "group"))
+_PARAMETERS: Final = frozenset(("parameter", "double_parameter"))
+
+
+@dataclass(frozen=True)
+class LineWord:
+    """A word without its quotes; `~` and `$HOME` at its start are the home."""
+
+    text: str
+    expansion: bool = False  # it holds a value that the line does not show
+    pattern_at: int | None = None  # where in the text an unquoted pattern starts
+
+    def tail(self, start: int) -> LineWord:
+        """The rest of the word, its pattern moved along."""
+        at = None if self.pattern_at is None else max(self.pattern_at - start, 0)
+        return LineWord(self.text[start:], self.expansion, at)
+
+
+@dataclass(frozen=True)
+class LineCommand:
+    """One command that may run, and the files of its redirections."""
+
+    words: tuple[LineWord, ...]
+    reads: tuple[LineWord, ...] = ()
+    writes: tuple[LineWord, ...] = ()
+
+    def after_assignments(self) -> tuple[LineWord, ...]:
+        """The words from the program on."""
+        at = 0
+        while at < len(self.words) and _ASSIGNMENT.match(self.words[at].text):
+            at += 1
+        return self.words[at:]
+
+
+@dataclass(frozen=True)
+class Split:
+    """`opaque`: the line holds something whose result it does not show."""
+
+    commands: tuple[LineCommand, ...]
+    opaque: bool
+
+
+def split_line(line: str, home: str) -> Split:
+    """Every command in the order of the text, also those inside substitutions."""
+    splitter = _Splitter(line.replace("\\\n", ""), home)
+    splitter.run()
+    return Split(tuple(splitter.commands), splitter.opaque)
+
+
+@dataclass
+class _Word:
+    """A word being read."""
+
+    parts: list[str] = field(default_factory=list)
+    size: int = 0
+    expansion: bool = False
+    pattern_at: int | None = None
+
+    def add(self, text: str) -> None:
+        self.parts.append(text)
+        self.size += len(text)
+
+    def done(self) -> LineWord:
+        return LineWord("".join(self.parts), self.expansion, self.pattern_at)
+
+
+@dataclass
+class _Command:
+    """A command being read; `target` is where the next word goes."""
+
+    words: list[LineWord] = field(default_factory=list)
+    reads: list[LineWord] = field(default_factory=list)
+    writes: list[LineWord] = field(default_factory=list)
+    target: Literal["words", "reads", "writes", "nothing"] = "words"
+    word: _Word | None = None
+
+    def end_word(self) -> None:
+        if self.word is None:
+            return
+        places = {"words": self.words, "reads": self.reads, "writes": self.writes}
+        if self.target in places:
+            places[self.target].append(self.word.done())
+        self.word, self.target = None, "words"
+
+    def done(self) -> LineCommand:
+        self.end_word()
+        writes = tuple(word for word in self.writes if word.text != "/dev/null")
+        return LineCommand(tuple(self.words), tuple(self.reads), writes)
+
+
+class _Splitter:
+    """A position, the command being read, and what encloses it."""
+
+    def __init__(self, text: str, home: str) -> None:
+        self._text = text
+        self._home = home
+        self._at = 0
+        self._command = _Command()
+        self._frames: list[tuple[Frame, _Command]] = []  # with the command outside of it
+        self._open_ticks = 0
+        self._open_parentheses = 0
+        self.commands: list[LineCommand] = []
+        self.opaque = False
+
+    def run(self) -> None:
+        while self._at < len(self._text):
+            if self._inside == "double":
+                self._in_double()
+            else:
+                self._bare()
+        self.opaque = self.opaque or bool(self._frames)
+        while self._frames:
+            self._close()
+        self._end_command()
+
+    @property
+    def _inside(self) -> Frame | None:
+        return self._frames[-1][0] if self._frames else None
+
+    # -- outside quotes
+
+    def _bare(self) -> None:
+        text, at = self._text, self._at
+        sign = text[at]
+        if sign == "'" and self._inside != "double_parameter":
+            self._single()
+        elif sign == '"':
+            self._open("double", 1)
+        elif sign == "\\":
+            self._word().add(text[at + 1 : at + 2])
+            self._at += 2
+        elif sign == "`":
+            self._tick()
+        elif sign == "$":
+            self._dollar()
+        elif sign == "}" and self._inside in _PARAMETERS:
+            self._close()
+            self._at += 1
+        elif self._inside in _PARAMETERS:
+            self._plain(sign)
+        else:
+            self._outside_words(sign)
+
+    def _outside_words(self, sign: str) -> None:
+        if sign in " \t":
+            self._command.end_word()
+            self._at += 1
+        elif sign in "<>" or self._text.startswith("&>", self._at):
+            self._redirection()
+        elif sign == "(":
+            self._end_command()
+            self._open("group", 1)
+            self.opaque = True
+        elif sign == ")":
+            self._end_command()
+            self._close_parenthesis()
+            self._at += 1
+        elif sign in _ENDS:
+            self.opaque = self.opaque or sign in "{}"
+            self._end_command()
+            self._at += 1
+        else:
+            self._plain(sign)
+
+    def _plain(self, sign: str) -> None:
+        if self._command.word is None and (home := _HOME.match(self._text, self._at)):
+            self._take_home(home)
+            return
+        self.opaque = self.opaque or sign == "!"
+        word = self._word()
+        if sign in _PATTERN and word.pattern_at is None:
+            word.pattern_at = word.size
+        word.add(sign)
+        self._at += 1
+
+    def _single(self) -> None:
+        end = self._text.find("'", self._at + 1)
+        self.opaque = self.opaque or end < 0
+        end = len(self._text) if end < 0 else end
+        self._word().add(self._text[self._at + 1 : end])
+        self._at = end + 1
+
+    def _dollar(self) -> None:
+        """`$HOME` at the start of a word is the home; every other value is unknown."""
+        text, at = self._text, self._at
+        home = _HOME.match(text, at)
+        word = self._word()
+        if home and not word.size and not word.expansion:
+            self._take_home(home)
+            return
+        self.opaque = word.expansion = True
+        ansi = _ANSI.match(text, at)
+        if ansi:
+            self._at = ansi.end()
+        elif text.startswith("$(", at):
+            self._open("substitution", 2)
+        elif text.startswith("${", at):
+            self._open("parameter", 2)
+        else:
+            self._at += 1
+
+    def _take_home(self, found: re.Match[str]) -> None:
+        self.opaque = self.opaque or found[0] != "~"
+        self._word().add(self._home)
+        self._at = found.end()
+
+    def _tick(self) -> None:
+        """Opens a substitution, or closes the one that is open."""
+        self.opaque = True
+        if self._open_ticks:
+            self._end_command()
+            while self._inside != "tick":
+                self._close()
+            self._close()
+            self._at += 1
+        else:
+            self._word().expansion = True
+            self._open("tick", 1)
+
+    # -- inside double quotes
+
+    def _in_double(self) -> None:
+        text, at = self._text, self._at
+        sign = text[at]
+        word = self._word()
+        if sign == '"':
+            self._frames.pop()  # the command is the same inside and outside
+            self._at += 1
+        elif sign == "\\" and text[at + 1 : at + 2] in ("$", "`", '"', "\\"):
+            word.add(text[at + 1])
+            self._at += 2
+        elif sign == "`":
+            self._tick()
+        elif sign == "$":
+            self._dollar_in_double(word)
+        else:
+            self.opaque = self.opaque or sign == "!"
+            word.add(sign)
+            self._at += 1
+
+    def _dollar_in_double(self, word: _Word) -> None:
+        text, at = self._text, self._at
+        home = _HOME_IN_DOUBLE.match(text, at)
+        self.opaque = True
+        if home and not word.size and not word.expansion:
+            word.add(self._home)
+            self._at = home.end()
+            return
+        word.expansion = True
+        if text.startswith("$(", at):
+            self._open("substitution", 2)
+        elif text.startswith("${", at):
+            self._open("double_parameter", 2)
+        else:
+            self._at += 1
+
+    # -- redirections
+
+    def _redirection(self) -> None:
+        command = self._command
+        text, at = self._text, self._at
+        word = command.word
+        if word is not None and word.size == 1 and text[at - 1] in "0123456789":
+            command.word = None  # a descriptor
+        command.end_word()
+        copy = _COPY.match(text, at)
+        here = _HERE.match(text, at)
+        writes = _WRITES.match(text, at)
+        if copy:
+            self._at = copy.end()
+        elif here:
+            self.opaque = True
+            command.target = "nothing"
+            self._at = here.end()
+        elif text[at + 1 : at + 2] == "(":
+            self.opaque = True
+            self._word().expansion = True
+            self._open("substitution", 2)
+        else:
+            command.target = "writes" if writes else "reads"
+            self._at = writes.end() if writes else at + (2 if text.startswith("<&", at) else 1)
+
+    # -- nesting
+
+    def _word(self) -> _Word:
+        if self._command.word is None:
+            self._command.word = _Word()
+        return self._command.word
+
+    def _open(self, frame: Frame, size: int) -> None:
+        """Goes inside; a substitution and a group hold commands of their own."""
+        if frame == "double":
+            self._word()
+        self._frames.append((frame, self._command))
+        if frame in _OWN_COMMANDS:
+            self._command = _Command()
+        self._count(frame, 1)
+        self._at += size
+
+    def _close(self) -> None:
+        """Leaves the innermost frame."""
+        frame, outer = self._frames.pop()
+        self._count(frame, -1)
+        if frame in _OWN_COMMANDS:
+            self._end_command()
+            self._command = outer
+
+    def _count(self, frame: Frame, by: int) -> None:
+        self._open_ticks += by * (frame == "tick")
+        self._open_parentheses += by * (frame in _PARENTHESES)
+
+    def _close_parenthesis(self) -> None:
+        """Leaves up to the frame that a `)` closes; a stray one closes nothing."""
+        if not self._open_parentheses:
+            return
+        while self._inside not in _PARENTHESES:
+            self._close()
+        self._close()
+
+    def _end_command(self) -> None:
+        done = self._command.done()
+        if done.words or done.reads or done.writes:
+            self.commands.append(done)
+        self._command = _Command()

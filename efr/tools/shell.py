@@ -1,0 +1,192 @@
+"""The tool `shell`: one command line in the conversation's hidden zsh.
+
+Declares the line, where it starts, every path it names and the hints of `efr.tools.line_hints`.
+The line that is judged is the line that runs, to the byte: a `workdir` moves the shell there for
+the call and back afterwards, it is never written into the line. How a call ends is the shell's
+business; here it becomes the text that the model reads.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+
+from efr.policy.needs import CallNeeds, PathUse
+from efr.policy.paths import normal
+from efr.providers.canonical import ToolDefinition
+from efr.shell.contract import CallEnd, EndKind, ShellCall
+from efr.shell.errors import ShellError
+from efr.text.cut import cut_middle
+from efr.text.visible import visible_line
+from efr.tools.contract import (
+    OUTPUT_LIMIT,
+    BadInput,
+    HiddenShell,
+    Input,
+    ToolContext,
+    ToolResult,
+    Where,
+)
+from efr.tools.inputs import closed_schema, read_input, resolve
+from efr.tools.line_hints import is_interactive, reaches_network
+from efr.tools.line_programs import paths_of_line
+from efr.tools.line_split import split_line
+
+_NAME: Final = "shell"
+_DEFAULT_TIMEOUT_S: Final = 30  # longer work is asked for on purpose
+_LONGEST_TIMEOUT_S: Final = 600
+
+_DESCRIPTION: Final = """\
+Runs a command line in this conversation's own zsh on the user's machine and returns its output.
+The shell stays: directory, variables, functions and aliases carry over from call to call. Several
+lines are one command. The output is cut in the middle above 32 KiB; the last line gives the exit
+code and the directory. A command that still runs at its timeout goes on and keeps the shell busy.
+Prefer plain lines without substitutions: a line that efr cannot read is asked about."""
+
+
+class ShellInput(Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of a call."""
+
+    command: Annotated[str, Meta(min_length=1)]
+    timeout_seconds: Annotated[int, Meta(ge=1, le=_LONGEST_TIMEOUT_S)] = _DEFAULT_TIMEOUT_S
+    workdir: str | None = None
+    nested_shell: bool = False
+
+
+# The last line for each end; {code}, {cwd}, {limit} and {command} are filled in.
+_ENDS: Final[dict[EndKind, str]] = {
+    "exited": "[exit code {code}{cwd}]",
+    "not_run": "[not run: zsh could not read the line, or it is empty{cwd}]",
+    "timed_out": "[still running after {limit} s; it goes on and the shell takes no other command"
+    " until it ends{cwd}]",
+    "interrupted": "[stopped by the user{cwd}]",
+    "shell_exited": "[the shell exited with it; the next call starts a new one in the user's"
+    " directory]",
+    "needs_input": "[stopped: the command asked for hidden input, such as a password, and nobody"
+    " could type it{cwd}]",
+    "busy": "[not run: an earlier command still runs in this shell; wait for it, or ask the user"
+    " to stop it{cwd}]",
+    "failed": "[not run: the shell did not start]",
+}
+_LEFT_AFTER_STOP: Final = "[the user stopped it, but it could not be ended and still runs{cwd}]"
+
+
+class ShellTool:
+    """Runs command lines."""
+
+    definition: Final = ToolDefinition(
+        _NAME,
+        _DESCRIPTION,
+        closed_schema(
+            ("command",),
+            command={"type": "string", "minLength": 1, "description": "The line for zsh."},
+            timeout_seconds={
+                "type": "integer",
+                "minimum": 1,
+                "maximum": _LONGEST_TIMEOUT_S,
+                "default": _DEFAULT_TIMEOUT_S,
+                "description": "How long to wait for it.",
+            },
+            workdir={
+                "type": "string",
+                "description": "Run it there; the shell is back where it was afterwards.",
+            },
+        ),
+    )
+
+    def declare(self, input: Input, where: Where) -> CallNeeds:
+        """The line, its start, its paths and the hints."""
+        call = _read(input)
+        directory = _directory(call, where)
+        split = split_line(call.command, where.home)
+        paths = paths_of_line(call.command, directory, where.home)
+        if call.workdir is not None:
+            paths = (PathUse(directory, "read"), *paths)
+        return CallNeeds(
+            _NAME,
+            paths=tuple(dict.fromkeys(paths)),
+            command=call.command,
+            command_dir=normal(directory),
+            network=reaches_network(call.command, split),
+            interactive=is_interactive(call.command, split),
+        )
+
+    def preview(self, input: Input, where: Where) -> str | None:
+        """A command has no diff."""
+        return None
+
+    def run(self, input: Input, ctx: ToolContext) -> ToolResult:
+        """Runs it. Blocks until the command ended or its time is over."""
+        call = _read(input)
+        shell = ctx.shell()
+        before = shell.cwd
+        directory = normal(_directory(call, ctx.where))
+        moves = call.workdir is not None and directory != before
+        if moves and (problem := _move(shell, directory)):
+            return ToolResult(f"[not run: {problem}]", is_error=True)
+        split = split_line(call.command, ctx.where.home)
+        end = shell.run(
+            ShellCall(
+                ctx.call_id,
+                call.command,
+                float(call.timeout_seconds),
+                interactive=is_interactive(call.command, split),
+            ),
+            ctx.cancel,
+            ctx.watcher,
+        )
+        problem = _move_back(shell, end, directory, before) if moves else None
+        return _result(end, call, shell.cwd if moves else end.cwd, problem)
+
+
+def _read(input: Input) -> ShellInput:
+    call = read_input(input, ShellInput, _NAME)
+    if call.nested_shell:
+        raise BadInput("nested_shell is not available: run the line in the shell itself.")
+    return call
+
+
+def _directory(call: ShellInput, where: Where) -> str:
+    """Where the line starts, unfolded."""
+    if call.workdir is None:
+        return where.shell_dir
+    return resolve(call.workdir, where, start=where.shell_dir)
+
+
+def _move(shell: HiddenShell, directory: str) -> str | None:
+    """Why the shell does not stand there, or None."""
+    try:
+        shell.move_to(directory)
+    except ShellError as exc:
+        return f"the shell could not change to {visible_line(directory)} ({visible_line(str(exc))})"
+    return None
+
+
+def _move_back(shell: HiddenShell, end: CallEnd, directory: str, before: str) -> str | None:
+    """Returns the shell unless the command itself went elsewhere, runs on, or ended the shell."""
+    if end.left_running or end.kind in ("shell_exited", "failed") or end.cwd != directory:
+        return None
+    return _move(shell, before)
+
+
+def _result(end: CallEnd, call: ShellInput, cwd: str | None, problem: str | None) -> ToolResult:
+    """The output, notes, and the last line."""
+    output, was_cut = cut_middle(end.output, OUTPUT_LIMIT)
+    form = _ENDS[end.kind]
+    if end.kind == "interrupted" and end.left_running:
+        form = _LEFT_AFTER_STOP
+    last = form.format(
+        code=end.exit_code,
+        limit=call.timeout_seconds,
+        cwd="" if cwd is None else f", cwd {visible_line(cwd)}",
+    )
+    notes = [f"[{note}]" for note in (end.note, problem) if note]
+    parts = [output.removesuffix("\n")] if output else []
+    return ToolResult(
+        "\n".join((*parts, *notes, last)),
+        is_error=end.kind != "exited" or end.exit_code != 0,
+        truncated=end.truncated or was_cut,
+        exit_code=end.exit_code,
+        left_running=end.left_running,
+    )
