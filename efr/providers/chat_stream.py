@@ -135,16 +135,17 @@ class ChatReader:
         """The call that a piece belongs to, or a new one.
 
         By index; but a new id with a name is a new call even at a known index (some servers
-        number every call 0), and so is a name without an index.
+        number every call 0). Without an index by id; without both, a name begins a new call.
         """
         index, given = entry.get("index"), _text(entry.get("id"))
-        known = [call for call in self._calls if given and call.given_id == given]
-        if not known and index is not None:
+        if index is not None:
             known = [call for call in self._calls if call.index == index]
             if known and named and given and known[-1].given_id not in ("", given):
                 known = []
-        elif not known and not named and self._calls:
-            known = [self._calls[-1]]
+        elif given:
+            known = [call for call in self._calls if call.given_id == given]
+        else:
+            known = [] if named else self._calls
         if known:
             return known[-1]
         call = _Call(index if index is not None else ("at", len(self._calls), position))

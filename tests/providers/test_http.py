@@ -1,0 +1,395 @@
+"""The HTTP client against real sockets: what a cancel ends, what is reused, what is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import ipaddress
+import os
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Queue
+
+import psutil
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from efr.base.cancel import Cancel, Cancelled
+from efr.base.clock import SystemClock
+from efr.providers.errors import DecodeFailed, TransportFailed
+from efr.providers.http import HttpCall, HttpClient, join_url
+from tests.harness.clock import FakeClock
+
+LIMIT_S = 10
+HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+Script = Callable[[socket.socket], None]
+
+
+@contextmanager
+def server(*scripts: Script, tls: ssl.SSLContext | None = None) -> Iterator[int]:
+    """One connection per script, in order, each on a thread of its own."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve(script: Script) -> None:
+            connection, _ = listener.accept()
+            with connection:
+                if tls is None:
+                    script(connection)
+                else:
+                    with tls.wrap_socket(connection, server_side=True) as wrapped:
+                        script(wrapped)
+
+        def serve_quietly(script: Script) -> None:
+            with contextlib.suppress(OSError):  # a client that goes away is part of the test
+                serve(script)
+
+        threads = [threading.Thread(target=serve_quietly, args=(s,)) for s in scripts]
+        for thread in threads:
+            thread.start()
+        yield listener.getsockname()[1]
+        for thread in threads:
+            thread.join(LIMIT_S)
+            assert not thread.is_alive()
+
+
+@pytest.fixture
+def client() -> Iterator[HttpClient]:
+    before = psutil.Process().num_fds()
+    client = HttpClient(SystemClock())
+    yield client
+    client.close()
+    assert psutil.Process().num_fds() == before
+
+
+def get(port: int, scheme: str = "http", **more: float) -> HttpCall:
+    return HttpCall("GET", f"{scheme}://127.0.0.1:{port}/x?y=1", {}, **more)
+
+
+def read_head(connection: socket.socket) -> bytes:
+    data = b""
+    while not data.endswith(b"\r\n\r\n"):
+        data += connection.recv(65536)
+    return data
+
+
+def answers(times: int, heads: list[bytes] | None = None) -> Script:
+    def script(connection: socket.socket) -> None:
+        for _ in range(times):
+            head = read_head(connection)
+            if heads is not None:
+                heads.append(head)
+            connection.sendall(WHOLE)
+        connection.recv(1)
+
+    return script
+
+
+def cancelled_when(client: HttpClient, call: HttpCall, ready: Callable[[], None]) -> None:
+    """Runs the call on a thread, cancels it when ready, and expects it to end as cancelled."""
+    cancel = Cancel()
+    results: Queue[BaseException | bytes] = Queue()
+
+    def run() -> None:
+        try:
+            results.put(client.send(call, cancel).read_all())
+        except BaseException as exc:
+            results.put(exc)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    ready()
+    cancel.cancel()
+    result = results.get(timeout=LIMIT_S)
+    thread.join()
+    assert isinstance(result, Cancelled)
+
+
+def test_a_cancel_ends_a_connect(client: HttpClient) -> None:
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        port = full.getsockname()[1]
+        waiting = [socket.socket() for _ in range(2)]
+        for one in waiting:  # the backlog: further connects get no answer
+            one.setblocking(False)
+            one.connect_ex(("127.0.0.1", port))
+        ours = {one.getsockname()[1] for one in waiting}
+
+        def connecting() -> bool:
+            return any(
+                c.raddr and c.raddr.port == port and c.laddr.port not in ours
+                for c in psutil.Process().net_connections()
+            )
+
+        def ready() -> None:
+            tick = threading.Event()
+            for _ in range(1000):
+                if connecting():
+                    return
+                tick.wait(0.005)
+            pytest.fail("the connect never began")
+
+        try:
+            cancelled_when(client, get(port), ready)
+        finally:
+            for one in waiting:
+                one.close()
+
+
+def test_a_cancel_ends_a_tls_handshake(client: HttpClient) -> None:
+    hello = threading.Event()
+
+    def silent(connection: socket.socket) -> None:
+        connection.recv(65536)
+        hello.set()
+        assert connection.recv(65536) == b""  # the client is gone, not only unwilling
+
+    with server(silent) as port:
+        cancelled_when(client, get(port, "https"), lambda: hello.wait(LIMIT_S) and None)
+
+
+def test_a_cancel_ends_the_wait_for_a_head(client: HttpClient) -> None:
+    asked = threading.Event()
+
+    def silent(connection: socket.socket) -> None:
+        read_head(connection)
+        asked.set()
+        assert connection.recv(1) == b""
+
+    with server(silent) as port:
+        cancelled_when(client, get(port), lambda: asked.wait(LIMIT_S) and None)
+
+
+@pytest.mark.parametrize("framing", [HEAD + b"1\r\nx\r\n", b"HTTP/1.1 200 OK\r\n\r\nx"])
+def test_a_cancel_ends_a_body(client: HttpClient, framing: bytes) -> None:
+    began = threading.Event()
+
+    def half(connection: socket.socket) -> None:
+        read_head(connection)
+        connection.sendall(framing)
+        began.set()
+        assert connection.recv(1) == b""
+
+    with server(half) as port:
+        cancelled_when(client, get(port), lambda: began.wait(LIMIT_S) and None)
+
+
+def test_a_cancel_ends_a_body_over_tls(tls_pair: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+    ours, theirs = tls_pair
+    client = HttpClient(SystemClock(), tls=lambda: ours)
+    began = threading.Event()
+
+    def half(connection: socket.socket) -> None:
+        read_head(connection)
+        connection.sendall(HEAD + b"1\r\nx\r\n")
+        began.set()
+        connection.recv(1)
+
+    with server(half, tls=theirs) as port:
+        cancelled_when(client, get(port, "https"), lambda: began.wait(LIMIT_S) and None)
+
+
+def test_nothing_is_sent_when_already_cancelled(client: HttpClient) -> None:
+    cancel = Cancel()
+    cancel.cancel()
+    with pytest.raises(Cancelled):
+        client.send(get(1), cancel)
+
+
+def test_a_cancel_after_the_end_leaves_the_next_call_on_that_connection_alone(
+    client: HttpClient,
+) -> None:
+    first = Cancel()
+    with server(answers(2)) as port:
+        assert client.send(get(port), first).read_all() == b"ok"
+        answer = client.send(get(port), Cancel())
+        first.cancel()
+        assert answer.read_all() == b"ok"
+        client.close()
+
+
+def test_a_connection_is_reused_while_fresh_and_closed_after_90_s() -> None:
+    clock = FakeClock()
+    client = HttpClient(clock)
+    heads: list[bytes] = []
+    with server(answers(2, heads), answers(1, heads)) as port:
+        for wait_s in (0, 89, 91):
+            clock.advance(wait_s)
+            assert client.send(get(port), Cancel()).read_all() == b"ok"
+        client.close()
+
+    assert len(heads) == 3  # two on the first connection, one on the second
+    assert heads[0].startswith(b"GET /x?y=1 HTTP/1.1\r\n")
+    assert b"User-Agent: efr/" in heads[0]
+
+
+def test_a_connection_that_the_server_closed_is_not_used(client: HttpClient) -> None:
+    closed = threading.Event()
+
+    def once(connection: socket.socket) -> None:
+        read_head(connection)
+        connection.sendall(WHOLE)
+
+    def first(connection: socket.socket) -> None:
+        once(connection)
+        connection.shutdown(socket.SHUT_RDWR)
+        closed.set()
+
+    with server(first, once) as port:
+        assert client.send(get(port), Cancel()).read_all() == b"ok"
+        closed.wait(LIMIT_S)
+        assert client.send(get(port), Cancel()).read_all() == b"ok"
+
+
+def test_an_answer_that_is_left_early_gives_its_connection_up(client: HttpClient) -> None:
+    def half(connection: socket.socket) -> None:
+        read_head(connection)
+        connection.sendall(HEAD + b"1\r\nx\r\n")
+        assert connection.recv(1) == b""
+
+    with server(half) as port, client.send(get(port), Cancel()) as answer:
+        assert next(answer.chunks()) == b"x"
+
+
+def test_a_finished_stream_is_reused_when_its_end_is_there(client: HttpClient) -> None:
+    def twice(connection: socket.socket) -> None:
+        for _ in range(2):
+            read_head(connection)
+            connection.sendall(HEAD + b"1\r\nx\r\n0\r\n\r\n")
+        connection.recv(1)
+
+    with server(twice) as port:
+        for _ in range(2):
+            answer = client.send(get(port), Cancel())
+            assert next(answer.chunks()) == b"x"
+            answer.finish()
+        client.close()
+
+
+def test_a_redirect_is_an_answer_like_any_other(client: HttpClient) -> None:
+    def moved(connection: socket.socket) -> None:
+        read_head(connection)
+        connection.sendall(
+            b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
+        )
+
+    with server(moved) as port, client.send(get(port), Cancel()) as answer:
+        assert answer.status == 302
+
+
+def test_an_answer_above_the_limit_is_refused(client: HttpClient) -> None:
+    def large(connection: socket.socket) -> None:
+        read_head(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 100)
+
+    with server(large) as port, pytest.raises(DecodeFailed):
+        client.send(get(port), Cancel()).read_all(limit_bytes=99)
+
+
+def test_a_deadline_ends_an_exchange_that_trickles(client: HttpClient) -> None:
+    def trickle(connection: socket.socket) -> None:
+        read_head(connection)
+        connection.sendall(HEAD)
+        connection.recv(1)
+
+    with server(trickle) as port, pytest.raises(TransportFailed) as caught:
+        client.send(get(port, deadline_s=0.05), Cancel()).read_all()
+    assert caught.value.cause == "the server was silent for too long"
+
+
+@pytest.mark.parametrize("rubbish", [b"", b"SSH-2.0-x\r\n", b"HTTP/1.1 200"])
+def test_an_answer_that_is_no_http_is_a_broken_connection(
+    client: HttpClient, rubbish: bytes
+) -> None:
+    def script(connection: socket.socket) -> None:
+        read_head(connection)
+        connection.sendall(rubbish)
+
+    with server(script) as port, pytest.raises(TransportFailed) as caught:
+        client.send(get(port), Cancel()).read_all()
+    assert caught.value.sent
+    assert "127.0.0.1" not in str(caught.value)
+
+
+def test_a_host_without_an_address_is_not_sent(client: HttpClient) -> None:
+    call = HttpCall("GET", "http://no-such-host.invalid/", {})
+    with pytest.raises(TransportFailed) as caught:
+        client.send(call, Cancel())
+    assert not caught.value.sent
+
+
+def test_tls_trusts_only_the_given_roots(
+    tls_pair: tuple[ssl.SSLContext, ssl.SSLContext], client: HttpClient
+) -> None:
+    ours, theirs = tls_pair
+    trusting = HttpClient(SystemClock(), tls=lambda: ours)
+    with server(answers(1), answers(1), tls=theirs) as port:
+        with pytest.raises(TransportFailed) as caught:
+            client.send(get(port, "https"), Cancel())
+        assert not caught.value.sent
+        assert "certificate was refused" in caught.value.cause
+        assert trusting.send(get(port, "https"), Cancel()).read_all() == b"ok"
+        trusting.close()
+
+
+def test_a_call_hides_its_headers() -> None:
+    call = HttpCall("GET", "http://x/", {"Authorization": "Bearer secret"}, b"body")
+
+    assert "secret" not in repr(call)
+
+
+@pytest.mark.parametrize(
+    ("base", "path", "url"),
+    [
+        ("http://h/v1", "/models", "http://h/v1/models"),
+        ("http://h/v1/", "/models", "http://h/v1/models"),
+        ("http://h", "/models", "http://h/models"),
+        ("http://h/v1?key=1#f", "/models", "http://h/v1/models?key=1"),
+    ],
+)
+def test_paths_join_behind_the_base(base: str, path: str, url: str) -> None:
+    assert join_url(base, path) == url
+
+
+@pytest.fixture(scope="module")
+def tls_pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """A client context that trusts one certificate, and the server's context that has it."""
+    folder: Path = tmp_path_factory.mktemp("tls")
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    start = datetime.datetime(2020, 1, 1)
+    alternative = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(start)
+        .not_valid_after(datetime.datetime(2120, 1, 1))
+        .add_extension(alternative, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem, key_pem = folder / "cert.pem", folder / "key.pem"
+    pem.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    key_pem.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    os.chmod(key_pem, 0o600)
+    theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    theirs.load_cert_chain(pem, key_pem)
+    return ssl.create_default_context(cafile=str(pem)), theirs
