@@ -58,8 +58,8 @@ COMMANDS = {
     "history": "efr.cli.commands.history:history",
     "settings": "efr.cli.commands.settings:settings",
     "models": "efr.cli.commands.models:models",
+    "service": "efr.cli.commands.service:service",  # before status: `efr service status` has both
     "status": "efr.cli.commands.status:status",
-    "service": "efr.cli.commands.service:service",
     "init": "efr.cli.commands.init:init",
     "version": "efr.cli.commands.version:version",
     "paths": "efr.cli.commands.paths:paths",

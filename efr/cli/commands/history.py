@@ -1,0 +1,117 @@
+"""`efr history`: the recent conversations, or one as a transcript. Only shows; moves nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from efr.cli.conversations import newest, of_terminal, resolve, short_ids
+from efr.cli.dialog import open_connection
+from efr.cli.errors import CommandError, UsageError
+from efr.cli.printing import print_json, print_lines, table
+from efr.cli.render.spans import MUTED, Line, row
+from efr.cli.run import Run, terminal_name
+from efr.cli.transcript import transcript
+from efr.client.connection import Connection
+from efr.text.numbers import age_text
+from efr.text.visible import visible_line
+from efr.wire import events as ev
+from efr.wire import methods as m
+from efr.wire import types as t
+
+ROWS = 20  # one screen of a list
+LARGEST_LIST, LARGEST_PAGE = 200, 500  # the daemon's limits
+_STATUS = {"awaiting_approval": "awaiting approval"}
+
+
+def history(run: Run) -> int:
+    """Prints a list, or the transcript of one conversation."""
+    with open_connection(run) as connection:
+        if run.args.get("<id>"):
+            return _one(run, connection, resolve(connection, run.args["<id>"]).id)
+        if run.args.get("--verbose"):
+            return _one(run, connection, _here(run, connection).id)
+        return _list(run, connection)
+
+
+def _here(run: Run, connection: Connection) -> t.ConversationSummary:
+    """This terminal's conversation, else the newest of all, which one line says."""
+    found = of_terminal(connection, terminal_name())
+    if found is not None:
+        return found
+    found = newest(connection)
+    if found is None:
+        raise CommandError("there is no conversation yet", fix="efr send <prompt>")
+    run.note(f'the newest conversation: "{visible_line(found.title or "(no title)")}"')
+    return found
+
+
+def _limit(run: Run, largest: int) -> int | None:
+    text = run.args.get("--limit")
+    if text is None:
+        return None
+    if not text.isdecimal() or not 1 <= int(text) <= largest:
+        raise UsageError(f"--limit takes 1 to {largest}")
+    return int(text)
+
+
+def _list(run: Run, connection: Connection) -> int:
+    limit = _limit(run, LARGEST_LIST) or ROWS
+    members: dict[str, Any] = {"cursor": run.args.get("--cursor"), "limit": limit}
+    if run.args.get("--json"):
+        print_json(connection.call_json("conversations.list", **members))
+        return 0
+    page: m.ConversationsListResult = connection.call("conversations.list", **members)
+    print_lines(run, _rows(run, page))
+    return 0
+
+
+def _rows(run: Run, page: m.ConversationsListResult) -> list[Line]:
+    now_us = run.clock.now_us()
+    ids = short_ids(page.conversations)
+    cells = [
+        [
+            ids[one.id],
+            _STATUS.get(one.status.value, one.status.value),
+            age_text((now_us - t.time_to_us(one.updated_at)) / 1_000_000),
+            visible_line(one.title or "(no title)"),
+        ]
+        for one in page.conversations
+    ]
+    lines = table(cells)
+    if page.next_cursor is not None:
+        lines.append(row(f"more: efr history --cursor={page.next_cursor}", MUTED))
+    return lines
+
+
+def _one(run: Run, connection: Connection, conversation_id: str) -> int:
+    limit = _limit(run, LARGEST_PAGE)
+    cursor = run.args.get("--cursor")
+    if run.args.get("--json"):
+        members = {"conversation_id": conversation_id, "cursor": cursor, "limit": limit}
+        print_json(connection.call_json("conversation.history", **members))
+        return 0
+    events, older = _events(connection, conversation_id, cursor, limit)
+    lines = transcript(events, verbose=bool(run.args.get("--verbose")))
+    if older is not None:
+        lines.append(row(f"older: efr history {conversation_id} --cursor={older}", MUTED))
+    print_lines(run, lines)
+    return 0
+
+
+def _events(
+    connection: Connection, conversation_id: str, cursor: str | None, limit: int | None
+) -> tuple[list[ev.EventEnvelope], str | None]:
+    """One page, or everything without a limit and a cursor; and the cursor of what is older."""
+    whole = limit is None and cursor is None
+    found: list[ev.EventEnvelope] = []
+    while True:
+        page: m.ConversationHistoryResult = connection.call(
+            "conversation.history",
+            conversation_id=conversation_id,
+            cursor=cursor,
+            limit=LARGEST_PAGE if whole else limit,
+        )
+        found = [*page.events, *found]
+        cursor = page.next_cursor
+        if cursor is None or not whole:
+            return found, cursor

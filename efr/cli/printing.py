@@ -1,0 +1,45 @@
+"""How commands that print an answer do it: lines with roles, JSON, columns.
+
+Colours only on a terminal. Everything from outside has passed `efr.text.visible` before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from efr.cli.look import Look, look
+from efr.cli.render.paint import paint_lines
+from efr.cli.render.spans import Line, row
+from efr.cli.render.width import cells, pad
+from efr.cli.run import Run, is_terminal
+
+
+def printer_look(run: Run) -> Look:
+    """The look of an answer on stdout."""
+    return look(run.env, os.getuid(), terminal=is_terminal(1))
+
+
+def print_lines(run: Run, lines: Iterable[Line]) -> None:
+    """Lines with their roles, on stdout."""
+    sys.stdout.write(paint_lines(list(lines), printer_look(run).colors))
+
+
+def print_json(value: Any) -> None:
+    """One JSON value on one line."""
+    print(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def table(rows: list[list[str]], gap: str = "  ") -> list[Line]:
+    """Columns as wide as their widest cell; the last one is not padded."""
+    if not rows:
+        return []
+    widths = [max(cells(line[i]) for line in rows) for i in range(len(rows[0]))]
+    lines = []
+    for line in rows:
+        padded = [pad(text, size) for text, size in zip(line, widths, strict=True)]
+        lines.append(row(gap.join(padded).rstrip()))
+    return lines
