@@ -8,13 +8,14 @@ here runs a turn: a conversation's worker does.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from efr.agent import inputs, prompts, requests
 from efr.agent.commit import Commits
 from efr.agent.conversation import Conversation
 from efr.agent.drafts import DraftHub
+from efr.agent.failures import not_run_notice
 from efr.agent.followers import Followers
 from efr.agent.forms import (
     APPROVAL_RESPOND,
@@ -36,6 +37,7 @@ from efr.agent.services import Services
 from efr.agent.settings import SettingsRefused
 from efr.agent.slots import Continue, PickUp
 from efr.store import queries
+from efr.store.reconcile import NotRun
 from efr.wire import methods as m
 from efr.wire import types as t
 from efr.wire.errors import Refusal, refuse
@@ -128,6 +130,12 @@ class Agent:
         """Keys went to a hidden shell by another way (`pty.write`): that is input too."""
         with refusing():
             inputs.note_input(self._open(conversation_id))
+
+    def tell_not_run(self, prompts: Iterable[NotRun]) -> None:
+        """One line at the terminal of each prompt that the start before left unrun."""
+        for prompt in prompts:
+            if prompt.tty is not None:
+                self.notices.write(prompt.tty, not_run_notice(prompt.prompt))
 
     def runs(self, conversation_id: str) -> bool:
         """Whether a turn runs or waits there; its shell is not idle then."""

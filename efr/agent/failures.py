@@ -14,6 +14,7 @@ from efr.providers import errors as provider
 from efr.providers.failures import LOGIN_COMMANDS, wait_text
 from efr.store.errors import StoreError, StoreFull
 from efr.text.redact import redact_title
+from efr.text.title import title_of
 from efr.wire import events as ev
 from efr.wire import types as t
 from efr.wire.errors import ErrorBody
@@ -116,3 +117,9 @@ def approval_notice(summary: str) -> str:
     """The line for a terminal that does not see the question."""
     first = redact_title(summary.split("\n", 1)[0])
     return notice_line(f"efr asks: {first}", "(efr history shows it, a , line answers)")
+
+
+def not_run_notice(prompt: str) -> str:
+    """The line for a terminal whose waiting prompt a restart of efrd did not run."""
+    name = redact_title(title_of(prompt))
+    return notice_line(f'efr: efrd restarted before it ran "{name}";', "send it again")

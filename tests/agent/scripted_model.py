@@ -102,6 +102,11 @@ class ScriptedProvider:
         for script in scripts:
             self._scripts.put(script)
 
+    def forget(self) -> None:
+        """Drops the answers that nobody asked for."""
+        while not self._scripts.empty():
+            self._scripts.get_nowait()
+
     def stream(self, request: Request, cancel: Cancel) -> EventStream:
         try:
             cancel.raise_if_cancelled()

@@ -84,14 +84,15 @@ class ScriptedTools:
 
 
 class HeldTool:
-    """A run that lasts until the test lets it go or the turn is cancelled."""
+    """A run that lasts until the test lets it go or the turn is cancelled (or `stubborn`ly on)."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, stubborn: bool = False) -> None:
+        self._stubborn = stubborn
         self._reached = threading.Event()
         self._go = threading.Event()
 
     def __call__(self, input: Any, ctx: ToolContext) -> ToolResult:
-        forget = ctx.cancel.on_cancel(self._go.set)
+        forget = ctx.cancel.on_cancel(lambda: None if self._stubborn else self._go.set())
         self._reached.set()
         assert self._go.wait(LIMIT_S), "the test never let the tool go on"
         forget()
