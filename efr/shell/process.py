@@ -1,0 +1,192 @@
+"""One running shell: its PTY, what it printed, where it is, and what is in front of it.
+
+The side of pty-reader: for each chunk first the recording, then the scanner and the state, then
+answers to terminal queries. Everything else that many threads need is here too, under one lock,
+`changed`: the state and its run, what was seen, whether it ended. Its calls are run by
+`hidden.py`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeVar
+
+from efr.base.clock import Clock
+from efr.shell import terminal
+from efr.shell.contract import Link, Reader, Recorder
+from efr.shell.lazy import LazyScreen
+from efr.shell.limits import Limits
+from efr.shell.marks import Mark
+from efr.shell.queries import answer
+from efr.shell.scanner import Query, Scanner, Sign
+from efr.shell.spawn import Spawned
+from efr.shell.state import Phase, Run, ShellState
+from efr.shell.viewer import Seen, View, Viewer
+
+T = TypeVar("T")
+
+# When programs may ask their terminal: not at a prompt, where the answer would be typed.
+_ANSWERED: Final = frozenset((Phase.STARTING, Phase.RUNNING, Phase.UNMARKED))
+
+
+class Front(NamedTuple):
+    """Who holds the terminal, and how it is set; None when that cannot be read."""
+
+    group: int | None
+    modes: terminal.Modes | None
+
+
+class ShellProcess:
+    """A shell that was spawned. On pty-reader `run_ended` is called for each run of its prompt that
+    ended, and `over` once, with the exit code."""
+
+    def __init__(
+        self,
+        spawned: Spawned,
+        nonce: str,
+        recorder: Recorder,
+        changed: threading.Condition,
+        clock: Clock,
+        limits: Limits,
+        run_ended: Callable[[Run], None],
+        over: Callable[[int | None], None],
+    ) -> None:
+        self.pid = spawned.pid
+        self.changed = changed
+        self.state = ShellState(nonce)  # under `changed`, as all below
+        start = recorder.size  # 0 for a new recording
+        self.seen = Seen(start)
+        self.last_output = clock.monotonic()
+        self.gone = False
+        self.exit_code: int | None = None
+        self.wants_output = False  # the next chunk wakes those who wait
+        self._master = spawned.master
+        self._recorder = recorder
+        self._clock = clock
+        self._limits = limits
+        self._scanner = Scanner(start)
+        self._run_ended = run_ended
+        self._over = over
+        self._viewer = Viewer(
+            LazyScreen(limits.columns, limits.rows, start),
+            recorder.read,
+            lambda: self.seen,
+            self.type,
+            self._nudge,
+            clock,
+        )
+        self._link: Link
+
+    def _nudge(self) -> None:
+        self._link.ask(lambda _master: self.more())
+
+    def attach(self, reader: Reader) -> None:
+        """Gives the PTY to the reading thread."""
+        self._link = reader.attach(self._master, self.pid, self)
+
+    # On pty-reader.
+
+    def fed(self, data: bytes) -> None:
+        """More of what the shell and its programs printed."""
+        offset = self._recorder.append(data)
+        signs = self._scanner.feed(data)
+        in_front = bool(signs) and terminal.foreground(self._master) == self.pid
+        scanner = self._scanner
+        seen = Seen(offset + len(data), scanner.notable_end, scanner.last_escape, scanner.alternate)
+        with self.changed:
+            self.seen = seen
+            self.last_output = self._clock.monotonic()
+            ended, keys = self._apply(data, offset, signs, in_front)
+            answers = self.state.phase in _ANSWERED
+            if signs or ended or self.wants_output:
+                self.wants_output = False
+                self.changed.notify_all()
+        if keys:
+            self._link.send(keys)
+        if ended is not None:
+            self._run_ended(ended)
+        if answers:
+            self._answer([sign for sign in signs if isinstance(sign, Query)])
+
+    def _apply(
+        self, data: bytes, offset: int, signs: list[Sign], in_front: bool
+    ) -> tuple[Run | None, bytes]:
+        """The run that ended with this chunk, and keys to press. Under the lock."""
+        run = self.state.run
+        was_over = run is None or run.ended is not None
+        keys = b""
+        for sign in signs:
+            if isinstance(sign, Mark):
+                keys += self.state.apply(sign, in_front)
+        self.state.feed_sentinel(data, offset)
+        return (run if not was_over and run and run.ended is not None else None), keys
+
+    def _answer(self, queries: list[Query]) -> None:
+        asks_cursor = False
+        for query in queries:
+            if query.kind in ("cursor", "cursor_dec"):
+                self._viewer.report(query)
+                asks_cursor = True
+            else:
+                self._link.send(answer(query, self._scanner.modes, None))
+        if asks_cursor:
+            self.more()
+
+    def more(self) -> None:
+        """Feeds the screen a little more, for a cursor report."""
+        if self._viewer.step():
+            self._link.again()
+
+    def ended(self, exit_code: int | None) -> None:
+        """The shell is gone, and everything it printed was seen."""
+        with self.changed:
+            self.gone = True
+            self.exit_code = exit_code
+            self.changed.notify_all()
+        self._over(exit_code)
+        self._link.close()
+        self._recorder.close()
+
+    # From any thread. What needs the master runs on pty-reader: it cannot be closed meanwhile.
+
+    def wake(self) -> None:
+        """Wakes those who wait for a change. Does not block."""
+        with self.changed:
+            self.changed.notify_all()
+
+    def type(self, keys: bytes) -> None:
+        """Types after everything typed before."""
+        self._link.send(keys)
+
+    def ask(self, job: Callable[[int], T]) -> T:
+        """What `job(master)` gives, run on pty-reader between two chunks. Raises PtyClosed."""
+        return self._link.ask(job).result(self._limits.answer_s)
+
+    def front(self) -> Front:
+        """Who is in front, and how the terminal is set. Raises PtyClosed."""
+        return self.ask(lambda master: Front(terminal.foreground(master), terminal.modes(master)))
+
+    def post(self, job: Callable[[int], None]) -> None:
+        """Runs `job(master)` on pty-reader, soon, and does not wait for it."""
+        self._link.ask(job)
+
+    def glance(self) -> View | None:
+        """The cursor's row when the screen is up to date. On pty-reader alone."""
+        view = self._viewer.glance()
+        if view is None:
+            self.more()
+        return view
+
+    def view(self, rows: int = 1) -> View:
+        """The screen as of now. Blocks while it catches up; not for pty-reader."""
+        return self._viewer.look(rows)
+
+    def read(self, start: int, end: int) -> bytes:
+        """A piece of the recording."""
+        return self._recorder.read(start, end)
+
+    def wait_gone(self, timeout_s: float) -> bool:
+        """Blocks until the shell is gone; False when the time is over."""
+        with self.changed:
+            return self.changed.wait_for(lambda: self.gone, timeout_s)
