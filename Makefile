@@ -5,7 +5,7 @@ export EFR_VENV := $(VENV)
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check lint types contract pytest bench bless schema picture kills \
-	test-local-model install clean prepare-run prepare-test
+	test-local-model test-typescript install clean prepare-run prepare-test
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ kills: prepare-test ## kill the daemon at 200 random points of a running load
 
 test-local-model: prepare-test ## a turn against a real local model server (llama-cpp-python)
 	@scripts/local-model
+
+test-typescript: prepare-test ## compile a TypeScript client against the published schema (needs Node)
+	@$(PY) -m pytest -m typescript tests/wire/test_typescript.py --timeout 300
 
 install: ## install efr and efrd for this user, with pipx or uv
 	@if command -v uv >/dev/null 2>&1; then uv tool install --force .; \
