@@ -90,6 +90,9 @@ class PathList:
         """One word as a path, under every directory where the shell may stand."""
         if word.expansion or not word.text:
             return
+        if len(self.uses) >= _MOST_PATHS:
+            self.uses[PathUse("/", _whole(access))] = None
+            return
         text = word.text
         if word.pattern_at is not None:
             text = text[: text.rfind("/", 0, word.pattern_at) + 1]
@@ -122,8 +125,6 @@ class PathList:
             folded = normal(path)
             if any(holds(made, folded) for made in self._made):
                 self.uses[PathUse("/", _whole(access))] = None
-        if len(self.uses) >= _MOST_PATHS:
-            path, access = "/", _whole(access)
         self.uses[PathUse(path, access)] = None
 
     # -- directories
@@ -131,7 +132,10 @@ class PathList:
     def change_directory(self, words: Sequence[LineWord]) -> None:
         """`cd`: one directory more, since a `cd` in a pipe or behind `||` may not happen."""
         operands = [word for word in words if word.text not in ("-q", "-s", "-L", "-P", "--")]
-        if not operands:
+        if len(self._bases) >= _MOST_BASES:
+            self.lose_directory()
+            self.operands(operands, "read")
+        elif not operands:
             self._bases.append(self.home)
         elif len(operands) == 1 and _is_plain_directory(operands[0]):
             self.declare(operands[0], "read")
@@ -139,9 +143,6 @@ class PathList:
         else:
             self.lose_directory()
         self._bases = list({normal(base): base for base in self._bases}.values())
-        if len(self._bases) > _MOST_BASES:
-            self.lose_directory()
-            del self._bases[_MOST_BASES:]
 
     def lose_directory(self) -> None:
         """From here on the shell may stand anywhere."""

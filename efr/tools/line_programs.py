@@ -35,6 +35,7 @@ WRAPPERS: Final = frozenset((
 _WRITERS: Final = ("rm", "rmdir", "mkdir", "touch", "mv", "chmod", "truncate", "tee")
 _GIT_WRITERS: Final = (("rm",), ("mv",), ("worktree", "add"))
 _GIT_VALUED: Final = frozenset(("-C", "-c", "--git-dir", "--work-tree", "--namespace"))
+_SED_SCRIPTS: Final = frozenset(("-e", "-f", "--expression", "--file"))
 _TARGET: Final = frozenset(("t", "target-directory"))
 
 Words = Sequence[LineWord]
@@ -219,9 +220,11 @@ def _sed(paths: PathList, words: Words) -> None:
     paths.anything(words)
     if not any(re.match(r"-[A-Za-z]*i|--i", word.text) for word in words):
         return
-    has_script = any(re.match(r"-[A-Za-z]*[ef]|--[ef]", word.text) for word in words)
-    operands = _options_and_operands(words)[1]
-    for word in operands if has_script else operands[1:]:
+    scripts = [at for at, word in enumerate(words) if re.match(r"-[A-Za-z]*[ef]|--[ef]", word.text)]
+    values = {at + 1 for at in scripts if words[at].text in _SED_SCRIPTS}
+    rest = [word for at, word in enumerate(words) if at not in values]
+    operands = _options_and_operands(rest)[1]
+    for word in operands if scripts else operands[1:]:
         paths.declare(word, "write")
 
 

@@ -194,10 +194,15 @@ class _Splitter:
             return
         self.opaque = self.opaque or sign == "!"
         word = self._word()
-        if sign in _PATTERN and word.pattern_at is None:
+        if sign in _PATTERN and word.pattern_at is None and not self._is_inner_home():
             word.pattern_at = word.size
         word.add(sign)
         self._at += 1
+
+    def _is_inner_home(self) -> bool:
+        """`~` behind `=` or `:` is the home with MAGIC_EQUAL_SUBST, and not a pattern."""
+        behind = self._text[self._at - 1 : self._at] in ("=", ":")
+        return behind and _HOME.match(self._text, self._at) is not None
 
     def _single(self) -> None:
         end = self._text.find("'", self._at + 1)

@@ -1,0 +1,116 @@
+"""The lenient split: it finds every command that may run, and never fails."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from efr.policy.reader import read_line
+from efr.tools.line_split import LineWord, split_line
+
+HOME = "/home/u"
+
+
+def words(line: str) -> list[list[str]]:
+    return [[word.text for word in command.words] for command in split_line(line, HOME).commands]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("ls -l 'a b' \"c d\" e\\ f", [["ls", "-l", "a b", "c d", "e f"]]),
+        ("a;b\nc&&d||e|f &g", [["a"], ["b"], ["c"], ["d"], ["e"], ["f"], ["g"]]),
+        ("(cd x; ls) && { rm y; }", [["cd", "x"], ["ls"], ["rm", "y"]]),
+        ("echo $(cat a) b", [["cat", "a"], ["echo", "", "b"]]),
+        ('echo "x $(cat "a b") y" z', [["cat", "a b"], ["echo", "x  y", "z"]]),
+        ("echo `cat a` b", [["cat", "a"], ["echo", "", "b"]]),
+        ('echo "`cat a`" b', [["cat", "a"], ["echo", "", "b"]]),
+        ("echo ${x:-$(cat a)} b", [["cat", "a"], ["echo", "x:-", "b"]]),
+        ("echo \"${x:-it's}\"; cat a", [["echo", "x:-it's"], ["cat", "a"]]),
+        ("diff <(cat a) >(cat b) c", [["cat", "a"], ["cat", "b"], ["diff", "", "", "c"]]),
+        ("cat =(cat a)", [["cat", "="], ["cat", "a"]]),
+        ("echo $((1+1)) x", [["1+1"], ["echo", "", "x"]]),
+        ("cat ~/a $HOME/b ${HOME}/c \"$HOME/d\" \"$HOME\"/e ~", [
+            ["cat", f"{HOME}/a", f"{HOME}/b", f"{HOME}/c", f"{HOME}/d", f"{HOME}/e", HOME]]),
+        ("cat '~/a' \"~/b\" ~root/c '$HOME/d' x~", [
+            ["cat", "~/a", "~/b", "~root/c", "$HOME/d", "x~"]]),
+        ("cat a\\\nb", [["cat", "ab"]]),
+        ("cat 'open a; b", [["cat", "open a; b"]]),
+        ("echo $'a\\'; b' c", [["echo", "", "c"]]),
+        ("a ) b", [["a"], ["b"]]),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_commands(line: str, expected: list[list[str]]) -> None:
+    assert words(line) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "reads", "writes"),
+    [
+        ("a < in > out", ["in"], ["out"]),
+        ("a <in >>out 2>err", ["in"], ["out", "err"]),
+        ("a &>out; b >| out2; c >! out3; d &>> out4", [], ["out", "out2", "out3", "out4"]),
+        ("a >& out 2>&1 <&- >&p", [], ["out"]),
+        ("a <> both >/dev/null", [], ["both"]),
+        ("a <<EOF <<< word", [], []),
+        ("> ~/x", [], [f"{HOME}/x"]),
+        ("(a) > x", [], ["x"]),
+        ("a 12>x", [], ["x"]),
+    ],
+)
+def test_redirections(line: str, reads: list[str], writes: list[str]) -> None:
+    commands = split_line(line, HOME).commands
+    assert [word.text for command in commands for word in command.reads] == reads
+    assert [word.text for command in commands for word in command.writes] == writes
+
+
+def test_only_one_digit_is_a_descriptor() -> None:
+    assert words("a 2>x 12>y '2'>z") == [["a", "12", "2"]]
+
+
+def test_words_know_what_the_line_does_not_show() -> None:
+    (command,) = split_line("A=b cat x$y a*b'*' \\*", HOME).commands
+    assert command.words[2:] == (
+        LineWord("xy", expansion=True),
+        LineWord("a*b*", pattern_at=1),
+        LineWord("*"),
+    )
+    assert command.after_assignments()[0] == LineWord("cat")
+
+
+@pytest.mark.parametrize(
+    "line", ["$(a)", "`a`", "$x", "(a)", "{ a; }", "a <<E", "a!", "'a", "$HOME"]
+)
+def test_opaque(line: str) -> None:
+    assert split_line(line, HOME).opaque
+
+
+def test_a_plain_line_is_not_opaque() -> None:
+    assert not split_line("ls ~/a 'b$c' | cat > x; d* 2>&1 && e", HOME).opaque
+
+
+SIGNS = "ab ~'\"\\$`(){};|&<>*!=\n/"
+
+
+@given(st.text(st.sampled_from(SIGNS), max_size=40))
+def test_any_text_is_split(line: str) -> None:
+    split_line(line, HOME)
+
+
+@given(st.text(st.sampled_from("ab '\"\\;|&\n-/.=*1<"), max_size=25))
+def test_what_the_strict_reader_reads_is_split_the_same(line: str) -> None:
+    read = read_line(line)
+    if isinstance(read, tuple):
+        strict = [[word.text for word in command.words] for command in read]
+        commands = split_line(line, HOME).commands
+        lenient = [[word.text for word in c.after_assignments()] for c in commands]
+        assert [command for command in lenient if command] == strict
+
+
+@pytest.mark.parametrize(
+    "piece", ["$(", "`", '"$(', "${", "(", ")", "a;", "'", '"', "$(`", "sudo "]
+)
+def test_deep_and_long_lines_take_no_longer(piece: str) -> None:
+    split_line(piece * (60_000 // len(piece)), HOME)
