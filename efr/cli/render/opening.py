@@ -10,6 +10,7 @@ from typing import NamedTuple
 from efr.cli.render.status import OUTSIDE
 from efr.text.numbers import age_text
 from efr.text.visible import visible_line
+from efr.wire import events as ev
 from efr.wire import methods as m
 from efr.wire import types as t
 
@@ -43,6 +44,14 @@ def scope_text(place: t.Place, home: str) -> str:
     if isinstance(place.scope, t.RouteProject):
         return scope_name(place)
     return f"{NO_PROJECT} · {tilde(place.dir, home)}"
+
+
+def turn_scope(started: ev.TurnStarted, home: str) -> tuple[str, str]:
+    """The short name and the line of a turn's scope, for a prompt that came without a route."""
+    if isinstance(started.scope, t.ScopeProject):
+        name = visible_line(started.cwd.rstrip("/").rpartition("/")[2])
+        return name, f"a project · {tilde(started.cwd, home)}"
+    return OUTSIDE, f"{NO_PROJECT} · {tilde(started.cwd, home)}"
 
 
 def first_lines(sent: m.PromptSendResult, here: Here) -> list[str]:

@@ -19,6 +19,7 @@ _SYNC_ON, _SYNC_OFF = "\x1b[?2026h", "\x1b[?2026l"
 _HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
 _ERASE_BELOW = "\x1b[J"
 _ERASE_ROW = "\x1b[K"
+_PASTE_ON, _PASTE_OFF = "\x1b[?2004h", "\x1b[?2004l"
 
 
 class Size(NamedTuple):
@@ -51,6 +52,7 @@ class Screen:
         self._cursor_row = 0  # where the cursor was left, in rows of `_live`
         self._cursor_column: int | None = None  # None: behind the row's last character
         self._shown = True  # the cursor
+        self._paste = False  # bracketed paste, on while there is a place to type
 
     @property
     def size(self) -> Size:
@@ -88,13 +90,14 @@ class Screen:
         """Takes the live zone away and shows the cursor at the start of its first row."""
         text = self._to_start() + _ERASE_BELOW if self._live else ""
         text += "" if self._shown else _SHOW
-        self._live, self._cursor_row, self._shown = [], 0, True
+        text += _PASTE_OFF if self._paste else ""
+        self._live, self._cursor_row, self._shown, self._paste = [], 0, True, False
         if text:
             self._write(text)
 
-    def forget(self) -> None:
-        """The shell wrote below the live zone: the next one starts where the cursor is."""
-        self._live, self._cursor_row = [], 0
+    def tell(self, text: str) -> None:
+        """Writes a sequence that moves nothing and prints nothing."""
+        self._write(text)
 
     def _to_start(self) -> str:
         """To the first column of the live zone's first row, as the terminal has it now."""
@@ -123,7 +126,8 @@ class Screen:
         up = len(self._live) - 1 - cursor.row
         self._cursor_row, self._cursor_column = cursor.row, cursor.column
         show = "" if self._shown else _SHOW
-        self._shown = True
+        show += "" if self._paste else _PASTE_ON
+        self._shown = self._paste = True
         right = f"\x1b[{cursor.column}C" if cursor.column else ""
         return "\r" + (f"\x1b[{up}A" if up else "") + right + show
 

@@ -8,6 +8,7 @@ import sys
 from efr.cli.dial import HELLO, REQUEST, Dialled
 from efr.cli.errors import FAILED
 from efr.cli.look import Look, is_smart, look
+from efr.cli.render import progress
 from efr.cli.render.opening import Here
 from efr.cli.run import Run, is_terminal
 from efr.cli.view.keyboard import Keyboard
@@ -49,7 +50,7 @@ def follow(run: Run, dialled: Dialled, keys: KeyMode | None, *, draft_file: str)
         )
         if full and keys is not None and shown.render.turn_input:
             session.shown.row = InputRow()
-        session.start(HELLO, REQUEST, prompt)
+        session.start(HELLO, REQUEST)
         code = session.run()
     return _told(run, session, code) if run.args.get("--json") else code
 
@@ -57,7 +58,8 @@ def follow(run: Run, dialled: Dialled, keys: KeyMode | None, *, draft_file: str)
 def _surface(run: Run, shown: Look, *, full: bool) -> Surface:
     if full:
         screen = Screen(writer(1), size_of(1), shown.colors)
-        return TerminalSurface(screen, shown.colors)
+        tells = progress.wanted(shown.render.progress, run.env)
+        return TerminalSurface(screen, shown.colors, tells_progress=tells)
     if run.args.get("--json"):
         return JsonSurface(sys.stdout, sys.stderr)
     return PipeSurface(sys.stdout, sys.stderr)

@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 from typing import Any, Protocol, TextIO
 
+from efr.cli.render import progress
 from efr.cli.render.paint import Palette
 from efr.cli.render.spans import Line, text_of
 from efr.cli.view.live import Shown, live_rows, question_is_tall
 from efr.cli.view.reply import RawWriter, Writer, markdown_writer
 from efr.cli.view.screen import Screen
 from efr.cli.view.scroll import Blocks, Kind, Scroll
+from efr.wire import events as ev
 
 PIPE_COLUMNS = 10**6  # nothing is wrapped where nobody knows a width
 
@@ -53,8 +55,9 @@ class TerminalSurface:
     ticks = True
     drafts = True
 
-    def __init__(self, screen: Screen, colors: Palette) -> None:
+    def __init__(self, screen: Screen, colors: Palette, *, tells_progress: bool = False) -> None:
         self._screen = screen
+        self._progress = tells_progress
         self._scroll = Scroll()
         self.blocks: Blocks = self._scroll
         self._status_alone = False
@@ -80,6 +83,7 @@ class TerminalSurface:
         self._screen.draw(self._scroll.take(), rows, cursor)
 
     def tick(self, shown: Shown, now: float, tick: int) -> None:
+        self._tell_progress(shown)
         rows, cursor, alone = live_rows(shown, self._screen.size, now, tick)
         if alone and self._status_alone:
             self._screen.draw_last(rows[-1])
@@ -88,15 +92,19 @@ class TerminalSurface:
             self._screen.draw([], rows, cursor)
 
     def close(self) -> None:
-        rows = self._scroll.take()
+        self._screen.draw(self._scroll.take(), [])
         self._screen.erase()
-        if rows:
-            self._screen.draw(rows, [])
-            self._screen.erase()
+        if self._progress:
+            self._screen.tell(progress.code(progress.CLEAR))
 
-    def suspend(self) -> None:
-        """Takes the live zone away, for a stop."""
-        self._screen.erase()
+    def _tell_progress(self, shown: Shown) -> None:
+        view = shown.view
+        if not self._progress or view is None:
+            return
+        state = progress.ASKS if view.question is not None else progress.RUNS
+        if isinstance(view.end, ev.TurnFailed):
+            state = progress.FAILED
+        self._screen.tell(progress.code(state))
 
 
 class PipeSurface:
