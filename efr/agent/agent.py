@@ -8,14 +8,13 @@ here runs a turn: a conversation's worker does.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from efr.agent import inputs, prompts, requests
 from efr.agent.commit import Commits
 from efr.agent.conversation import Conversation
 from efr.agent.drafts import DraftHub
-from efr.agent.failures import not_run_notice
 from efr.agent.followers import Followers
 from efr.agent.forms import (
     APPROVAL_RESPOND,
@@ -34,13 +33,12 @@ from efr.agent.receipts import Form, Receipts
 from efr.agent.refusals import refusing
 from efr.agent.routing import Routing
 from efr.agent.services import Services
-from efr.agent.settings import SettingsRefused
 from efr.agent.slots import Continue, PickUp
+from efr.base.cancel import Cancel
 from efr.store import queries
-from efr.store.reconcile import NotRun
 from efr.wire import methods as m
 from efr.wire import types as t
-from efr.wire.errors import Refusal, refuse
+from efr.wire.errors import refuse
 
 R = TypeVar("R")
 
@@ -70,6 +68,7 @@ class Agent:
         self._lock = threading.Lock()  # "agent": which conversations are loaded
         self._loaded: dict[str, Conversation] = {}
         self._stopping = False
+        self._arrivals = Cancel()  # ends the wait of prompts that came before a list of models
 
     # Methods of the protocol ---------------------------------------------------------------
 
@@ -131,12 +130,6 @@ class Agent:
         with refusing():
             inputs.note_input(self._open(conversation_id))
 
-    def tell_not_run(self, prompts: Iterable[NotRun]) -> None:
-        """One line at the terminal of each prompt that the start before left unrun."""
-        for prompt in prompts:
-            if prompt.tty is not None:
-                self.notices.write(prompt.tty, not_run_notice(prompt.prompt))
-
     def runs(self, conversation_id: str) -> bool:
         """Whether a turn runs or waits there; its shell is not idle then."""
         with self._lock:
@@ -152,6 +145,7 @@ class Agent:
         with self._lock:
             self._stopping = True
             loaded = list(self._loaded.values())
+        self._arrivals.cancel()
         for conversation in loaded:
             conversation.stop()
         return self._services.ports.workers.stop(deadline)
@@ -185,10 +179,8 @@ class Agent:
 
     def _prompt_send(self, params: m.PromptSendParams, caller: Caller) -> m.PromptSendResult:
         prompts.check(params, caller)
-        try:
-            resolved = self._services.resolve(params.settings, remote=caller.remote)
-        except SettingsRefused as exc:
-            raise Refusal(exc.body) from None
+        prompts.wait_for_models(self._services, params, self._arrivals)
+        resolved = self._services.resolve(params.settings, remote=caller.remote)
         sending = Sending(params, caller, resolved.effective)
         if params.conversation_id is not None:
             return prompts.queue(self._open(params.conversation_id), sending)

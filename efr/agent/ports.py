@@ -11,15 +11,17 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from efr.agent import settings
 from efr.agent.place import NoProjects, Projects
 from efr.agent.preamble import Host
 from efr.agent.settings import NO_SANDBOX, ModeLimits
+from efr.base.cancel import Cancel
 from efr.base.clock import Clock
 from efr.base.ids import Ids
 from efr.base.roots import Roots
 from efr.config.schema import Settings
 from efr.providers.canonical import ToolDefinition
-from efr.providers.provider import Provider
+from efr.providers.registry import Active
 from efr.store.batch import Batch, Committed
 from efr.tools.contract import HiddenShell, Tool
 from efr.wire import types as t
@@ -65,10 +67,17 @@ class Readers(Protocol):
         ...
 
 
-class Models(Protocol):
-    """Who answers: the provider of new turns and why it is that one."""
+class Models(settings.Models, Protocol):
+    """Who answers, and whether their list of models is there yet."""
 
-    def active(self) -> tuple[Provider, str]: ...
+    def active(self) -> Active: ...
+
+    def ensure_list(self, model: str | None, cancel: Cancel) -> None:
+        """Waits for one fetch while there is no list and the model needs one.
+
+        Raises ProviderError, Cancelled.
+        """
+        ...
 
 
 class Tools(Protocol):

@@ -13,8 +13,9 @@ from efr.agent.followers import Followers
 from efr.agent.notices import Notices
 from efr.agent.ports import Ports
 from efr.agent.receipts import Receipts
-from efr.agent.settings import Resolved, SettingsRefused, resolve
+from efr.agent.settings import Resolved, resolve
 from efr.wire import types as t
+from efr.wire.errors import Refusal
 
 
 @dataclass(frozen=True)
@@ -29,15 +30,14 @@ class Services:
     notices: Notices
 
     def resolve(self, asked: t.TurnSettings, *, remote: bool) -> Resolved:
-        """The settings of a turn that would start now. Raises SettingsRefused."""
-        provider, _ = self.ports.models.active()
-        limits = self.ports.mode_limits()
-        return resolve(asked, self.ports.settings(), provider, limits, remote=remote)
+        """The settings of a turn that would start now. Raises Refusal."""
+        ports = self.ports
+        return resolve(asked, ports.settings(), ports.models, ports.mode_limits(), remote=remote)
 
     def fits(self, asked: t.TurnSettings, *, remote: bool) -> bool:
         """Whether a turn can run with these settings now."""
         try:
             self.resolve(asked, remote=remote)
-        except SettingsRefused:
+        except Refusal:
             return False
         return True

@@ -61,7 +61,7 @@ class Setting:
 def set_out(
     services: Services, conversation_id: str, running: Running, turn_log: TurnLog
 ) -> Setting:
-    """Starts the turn in the log. Raises SettingsRefused before that, StoreError."""
+    """Starts the turn in the log. Raises Refusal before that, StoreError."""
     ports, prompt = services.ports, running.prompt
     row, history = ports.readers.read(lambda conn: _read(conn, conversation_id))
     user_dir = _user_dir(prompt, row, ports.host.home)

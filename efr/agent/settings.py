@@ -1,43 +1,24 @@
 """What a turn runs with: mode, model and effort, from the prompt's wishes and the config.
 
 Resolved twice: when the prompt comes (a refusal records nothing) and when its turn starts (the
-turn fails). Pure but for the look at the provider's list in memory. The order in which a mode is
-lowered is that of the permissions document: remote, full refused, auto without a sandbox.
+turn fails). The registry of providers says which model and effort; the mode is decided here, in
+the order of the permissions document: remote, full refused, auto without a sandbox. Pure but for
+the look at the provider's list in memory.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import NoReturn
+from typing import Protocol
 
 from efr.config.schema import Settings
 from efr.providers.canonical import ModelFacts
+from efr.providers.model_list import Resolved as Chosen
 from efr.providers.provider import Provider
 from efr.wire import types as t
-from efr.wire.errors import ErrorBody
+from efr.wire.errors import Refusal, refuse
 
 STRICTNESS = (t.Mode.MANUAL, t.Mode.CAUTIOUS, t.Mode.AUTO, t.Mode.FULL)  # strictest first
-
-# Which company a model's name belongs to: enough to see that a default was left behind when the
-# provider changed. A name that fits no row belongs to nobody.
-_COMPANIES: Mapping[str, str] = MappingProxyType(
-    {"claude": "anthropic", "gpt": "openai", "o1": "openai", "o3": "openai", "o4": "openai"}
-)
-_PROVIDER_COMPANY: Mapping[str, str] = MappingProxyType(
-    {"openai": "openai", "openai-api": "openai", "anthropic-api": "anthropic"}
-)
-_EFFORT_WORD = re.compile(r"[a-z0-9_-]{1,32}\Z")
-
-
-class SettingsRefused(Exception):
-    """The settings cannot be used; `body` is what the prompt or its turn fails with."""
-
-    def __init__(self, body: ErrorBody) -> None:
-        super().__init__(body.message)
-        self.body = body
 
 
 @dataclass(frozen=True)
@@ -54,6 +35,16 @@ NO_SANDBOX = ModeLimits(
 )
 
 
+class Models(Protocol):
+    """The registry of providers, as far as settings need it."""
+
+    def get(self, provider: str) -> Provider: ...
+
+    def resolve(self, model: str | None, effort: str | None) -> Chosen:
+        """The model and effort of the active provider. Raises Refusal (invalid, with choices)."""
+        ...
+
+
 @dataclass(frozen=True)
 class Resolved:
     """The settings of one turn and who answers it."""
@@ -64,23 +55,15 @@ class Resolved:
 
 
 def resolve(
-    asked: t.TurnSettings,
-    settings: Settings,
-    provider: Provider,
-    limits: ModeLimits,
-    *,
-    remote: bool,
+    asked: t.TurnSettings, settings: Settings, models: Models, limits: ModeLimits, *, remote: bool
 ) -> Resolved:
-    """Raises SettingsRefused with `invalid` and the data of the protocol."""
+    """Raises Refusal: `invalid` with the data of the protocol."""
     mode, fallback = _mode(asked, settings, limits, remote)
-    model = _model(asked, settings, provider)
-    effort = asked.effort or settings.model.effort
-    if effort is not None:
-        _check_effort(effort, model)
+    chosen = models.resolve(asked.model, asked.effort)
     effective = t.EffectiveSettings(
         mode=mode,
-        model=model.id,
-        effort=effort,
+        model=chosen.model.id,
+        effort=chosen.effort,
         overridden=t.Overridden(
             mode=asked.mode is not None,
             model=asked.model is not None,
@@ -88,7 +71,7 @@ def resolve(
         ),
         fallback=fallback,
     )
-    return Resolved(effective, provider, model)
+    return Resolved(effective, models.get(chosen.provider), chosen.model)
 
 
 def _mode(
@@ -99,8 +82,7 @@ def _mode(
     if not settings.permissions.allow_full:
         full_off = "full mode is not allowed (permissions.allow_full)"
     if asked.mode is t.Mode.FULL and full_off is not None:
-        choices = [one.value for one in STRICTNESS if one is not t.Mode.FULL]
-        _refuse(f"full mode is refused: {full_off}", setting="mode", value="full", choices=choices)
+        raise _full_refused(full_off)
     mode, reason = wanted, None
     if remote and _looser(mode, t.Mode.CAUTIOUS):
         mode, reason = t.Mode.CAUTIOUS, "a turn from a remote device runs with at most cautious"
@@ -111,58 +93,11 @@ def _mode(
     return mode, None if reason is None else t.ModeFallback(asked=wanted, reason=reason)
 
 
+def _full_refused(why: str) -> Refusal:
+    choices = [one.value for one in STRICTNESS if one is not t.Mode.FULL]
+    data = {"choices": choices, "setting": "mode", "value": t.Mode.FULL.value}
+    return refuse(t.ErrorCode.INVALID, f"full mode is refused: {why}", data)
+
+
 def _looser(mode: t.Mode, than: t.Mode) -> bool:
     return STRICTNESS.index(mode) > STRICTNESS.index(than)
-
-
-def _model(asked: t.TurnSettings, settings: Settings, provider: Provider) -> ModelFacts:
-    models = provider.models()
-    name = asked.model or settings.model.name
-    if name is None and models:
-        return models[0]
-    for one in models:
-        if one.id == name:
-            return one
-    if name is None:
-        raise SettingsRefused(
-            ErrorBody(
-                t.ErrorCode.INVALID,
-                f"the provider {provider.id} lists no model; set model.name",
-                {"choices": [], "setting": "model", "value": ""},
-            )
-        )
-    if asked.model is None and _of_another_company(name, provider.id):
-        _refuse(
-            f"model.name is {name}, which the provider {provider.id} does not serve",
-            setting="model",
-            value=name,
-            provider=provider.id,
-        )
-    _refuse(
-        f"the provider {provider.id} does not list the model {name}",
-        setting="model",
-        value=name,
-        choices=[one.id for one in models],
-    )
-
-
-def _of_another_company(model: str, provider_id: str) -> bool:
-    own = _PROVIDER_COMPANY.get(provider_id)
-    theirs = next((who for start, who in _COMPANIES.items() if model.startswith(start)), None)
-    return own is not None and theirs is not None and own != theirs
-
-
-def _check_effort(effort: str, model: ModelFacts) -> None:
-    known = effort in model.efforts if model.efforts else _EFFORT_WORD.match(effort)
-    if not known:
-        _refuse(
-            f"the model {model.id} has no effort {effort}",
-            setting="effort",
-            value=effort,
-            choices=list(model.efforts),
-            model=model.id,
-        )
-
-
-def _refuse(message: str, **data: object) -> NoReturn:
-    raise SettingsRefused(ErrorBody(t.ErrorCode.INVALID, message, dict(sorted(data.items()))))

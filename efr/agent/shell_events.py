@@ -10,12 +10,15 @@ import logging
 from concurrent.futures import Future
 
 from efr.agent.ports import Writer
-from efr.shell.contract import InputState, LeftEnd
+from efr.shell.contract import BusyCommand, InputState, LeftEnd
 from efr.store.batch import Batch, Committed, NewEvent
+from efr.store.errors import StoreClosed
 from efr.wire import events as ev
 from efr.wire import types as t
 
 log = logging.getLogger("efr.agent")
+
+_NAMED = 200  # characters of a command or of a screen row: enough to know it (protocol: shell_busy)
 
 
 class ShellEvents:
@@ -36,6 +39,21 @@ class ShellEvents:
         """It stands in another directory after a call."""
         self._record(conversation_id, ev.CwdChanged(pty_id=pty_id, cwd=cwd))
 
+    def left_behind(self, conversation_id: str, command: BusyCommand) -> None:
+        """A command runs on after its call answered the model."""
+        self._record(
+            conversation_id,
+            ev.ShellCommandDetached(
+                call_id=command.call_id,
+                command=command.line[:_NAMED],
+                since=t.time_from_us(command.since_us),
+                contained=command.contained,
+                input=t.InputWait(command.input.wait),
+                looks_secret=command.input.looks_secret,
+                prompt=_row(command.input),
+            ),
+        )
+
     def left_input_changed(self, conversation_id: str, call_id: str, state: InputState) -> None:
         """What a command left running waits for changed."""
         self._record(
@@ -45,7 +63,7 @@ class ShellEvents:
                 input=t.InputWait(state.wait),
                 contained=False,
                 looks_secret=state.looks_secret,
-                prompt=state.prompt,
+                prompt=_row(state),
             ),
         )
 
@@ -59,8 +77,19 @@ class ShellEvents:
         )
 
     def _record(self, conversation_id: str, event: ev.Event) -> None:
-        reply = self._writer.append(Batch(events=(NewEvent(conversation_id, event),)))
-        reply.add_done_callback(_log_failure)
+        try:
+            reply = self._writer.append(Batch(events=(NewEvent(conversation_id, event),)))
+        except StoreClosed:
+            log.warning("a hidden shell reported after the store was closed")
+        else:
+            reply.add_done_callback(_log_failure)
+
+
+def _row(state: InputState) -> str | None:
+    """The screen row of what the command asks; none when it asks nothing."""
+    if state.wait == "none" or state.prompt is None:
+        return None
+    return state.prompt[:_NAMED]
 
 
 def _log_failure(reply: Future[Committed]) -> None:

@@ -85,7 +85,7 @@ class Turn:
     # The story -----------------------------------------------------------------------------
 
     def _begin(self) -> Setting:
-        """Everything before the first call. Raises SettingsRefused before `turn_started`."""
+        """Everything before the first call. Raises Refusal before `turn_started`."""
         setting = set_out(self._services, self._owner.id, self._running, self._log)
         limits = limits_of(setting.resolved.model, setting.settings.compaction)
         self._account = Account(limits, setting.base_tokens)
@@ -183,7 +183,8 @@ class Turn:
         )
 
     def _failed(self, exc: Exception) -> ev.TurnFailed:
-        body = body_of(exc)
+        setting = self._setting
+        body = body_of(exc, setting.resolved.provider.id if setting is not None else "")
         if body is None:
             log.exception("a turn failed by a bug", exc_info=exc)
             body = ErrorBody(t.ErrorCode.INTERNAL, "a fault of efrd ended the turn; see its log")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from efr.base.cancel import Cancel
+from efr.config.schema import Settings
 from efr.providers.canonical import (
     CallUsage,
     Done,
@@ -22,7 +23,10 @@ from efr.providers.canonical import (
     ToolCallStart,
     UsageEvent,
 )
+from efr.providers.model_list import ListedModel, ModelList, Resolved, resolve
 from efr.providers.provider import EventStream
+from efr.providers.registry import Active
+from efr.wire import types as t
 from tests.agent.scripted import LIMIT_S
 
 Step = StreamEvent | Exception | Callable[[Cancel], None]
@@ -89,7 +93,7 @@ class ScriptedProvider:
 
     @property
     def id(self) -> str:
-        return "scripted"
+        return "compatible"
 
     def models(self) -> Sequence[ModelFacts]:
         return self.facts
@@ -130,13 +134,32 @@ class ScriptedProvider:
 
 
 class ScriptedModels:
-    """The registry of providers with this one active."""
+    """The registry of providers with this one active; models and efforts are checked as real."""
 
-    def __init__(self, provider: ScriptedProvider) -> None:
+    def __init__(self, provider: ScriptedProvider, settings: Callable[[], Settings]) -> None:
         self.provider = provider
+        self._settings = settings
+        self.missing: Exception | Callable[[Cancel], None] | None = None  # what ensure_list meets
 
-    def active(self) -> tuple[ScriptedProvider, str]:
-        return self.provider, "a test chose it"
+    def active(self) -> Active:
+        return Active(self.provider, "a test chose it")
+
+    def get(self, provider: str) -> ScriptedProvider:
+        assert provider == self.provider.id
+        return self.provider
+
+    def resolve(self, model: str | None, effort: str | None) -> Resolved:
+        listed = tuple(ListedModel(facts, t.ModelSource.BUILTIN) for facts in self.provider.facts)
+        settings = self._settings()
+        default = settings.model.name or next((one.facts.id for one in listed), None)
+        models = ModelList(self.provider.id, listed, default)
+        return resolve(models, model, effort, settings.model.effort)
+
+    def ensure_list(self, model: str | None, cancel: Cancel) -> None:
+        if isinstance(self.missing, Exception):
+            raise self.missing
+        if self.missing is not None:
+            self.missing(cancel)
 
 
 def texts_of(request: Request) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from efr.shell.contract import InputState
+from efr.shell.contract import BusyCommand, InputState
 from efr.shell.errors import BadAnswer, NoSuchCall, NotWaiting, ShellError
 from efr.tools.contract import ToolContext, ToolResult
 from efr.wire import events as ev
@@ -179,13 +179,19 @@ def test_shells_report_into_their_conversation(world: World) -> None:
     report = world.shell_events
     report.started(sent.conversation_id, pty, "/", 77)
     report.cwd_changed(sent.conversation_id, pty, "/tmp")
+    report.left_behind(
+        sent.conversation_id,
+        BusyCommand(call, "x" * 300, world.clock.now_us(), False, True, InputState(), False),
+    )
     report.left_input_changed(sent.conversation_id, call, InputState("visible"))
     report.left_ended(sent.conversation_id, call, "ended", 0)
     report.exited(sent.conversation_id, pty, None)
     world.wait(ev.ShellExited)
-    assert world.kinds(sent.conversation_id)[-5:] == [
+    assert len(world.wait(ev.ShellCommandDetached).command) == 200
+    assert world.kinds(sent.conversation_id)[-6:] == [
         "shell_started",
         "cwd_changed",
+        "shell_command_detached",
         "shell_command_input_changed",
         "shell_command_ended",
         "shell_exited",
@@ -238,17 +244,3 @@ def test_a_question_nobody_sees_leaves_a_line_and_titles_hide_secrets(world: Wor
     assert asked.startswith("efr asks: ")
     assert "ghp_" not in done
     assert "[***]" in done
-
-
-def test_prompts_that_a_restart_did_not_run_are_named_at_their_terminal(world: World) -> None:
-    held = Hold()
-    world.provider.answers([held])
-    world.send("one")
-    held.wait()
-    world.send("two TOKEN=abcdef")
-    world.restart()
-    world.agent.tell_not_run(world.not_run)
-    (line,) = notices(world)
-    assert "two" in line
-    assert "abcdef" not in line
-    assert "send it again" in line

@@ -81,6 +81,7 @@ class World:
         self.roots: Roots = find_roots(env, uid=1000)
         self.roots.data.path.mkdir(parents=True, exist_ok=True)
         self.provider = ScriptedProvider()
+        self.models = ScriptedModels(self.provider, lambda: self.settings)
         self.tools = ScriptedTools(str(self.home / ".ssh"))
         self.shells = ScriptedShells()
         self.registry = Registry()
@@ -125,7 +126,7 @@ class World:
             readers=self.readers,
             workers=self.workers,
             timer=self.timer,
-            models=ScriptedModels(self.provider),
+            models=self.models,
             tools=self.tools,
             shells=self.shells,
             shell_start=self.living.get,
