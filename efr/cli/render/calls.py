@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from efr.wire import events as ev
     from efr.wire import types as t
 
-BLANK_MARK = " \\"  # the row was cut behind a blank, the next one is indented by 4
+BLANK_MARK = "\\"  # the row was cut behind a blank, the next one is indented by 4
 WORD_MARK = "↩"  # the row was cut inside a word, the next one starts at the same column
 _INDENT = 4
 _TAIL_LINES = 3
@@ -169,11 +169,11 @@ def _folded(text: str, first: int, base: int, columns: int) -> list[tuple[int | 
     place, column = None, first
     rest = text
     while cells(rest) > columns - column:
-        room = max(columns - column - 2, 1)  # the mark and the blank before it
+        room = max(columns - column - 1, 1)  # the mark
         head = split_at(rest, room)[0] or rest[:1]
         blank = head.rfind(" ") + 1
         if blank and cells(head[:blank]) * 2 >= room and head[:blank].strip():
-            rows.append((place, head[:blank], BLANK_MARK[1:]))
+            rows.append((place, head[:blank], BLANK_MARK))
             rest = rest[blank:]
             place = column = min(base + _INDENT, max(columns // 2, 0))
         else:

@@ -23,6 +23,7 @@ _ADDRESS = re.compile(
     r"(?P<url>\b(?:https?://|mailto:)[^\s<>\"`]+)"
     r"|(?<![\w/.:~-])(?P<path>/(?:[\w.@+-]+/)+[\w.@+-]*)"
 )
+_BLANK_ENDS = re.compile(r" +$", re.MULTILINE)
 _TRAILING = ".,;:!?'"  # ends a sentence, not an address
 _MARKS = {"strong": "bold", "em": "italic", "s": "strike"}
 
@@ -41,14 +42,14 @@ def _reader() -> MarkdownIt:
 def inline_lines(text: str, style: Style = PLAIN, *, quotes: bool = False) -> list[Line]:
     """The piece's rows, one for each line of its author. `quotes`: code keeps its backquotes."""
     if not _SPECIAL.search(text):
-        return split_lines([Span(text, style)])
+        return split_lines([Span(_BLANK_ENDS.sub("", text), style)])
     spans: list[Span] = []
     for token in _reader().parse(text):
         if token.type == "inline":
             if spans:
                 spans.append(Span("\n", style))
             spans.extend(_spans(token.children or [], style, quotes))
-    return split_lines(spans)
+    return split_lines(spans) if spans else []
 
 
 def inline_line(text: str, style: Style = PLAIN, *, quotes: bool = False) -> Line:
