@@ -19,6 +19,8 @@ from efr.tools.line_split import LineCommand, LineWord
 _MOST_PATHS: Final = 1000  # a line that names more is declared as everything
 _MOST_BASES: Final = 32  # each `cd` may double them; then the directory counts as unknown
 _MOST_PARTS: Final = 8  # of one word; a real one has one or two
+# A program's own descriptors: no files of anybody, though they lead below /proc.
+_OWN_STREAMS: Final = re.compile(r"/dev/(?:stdin|stdout|stderr|fd/[0-9]+)")
 _DIRECTORY_ENTRY: Final = re.compile(r"[-+][0-9]*")
 
 Program = Callable[["PathList", Sequence[LineWord]], None]
@@ -121,6 +123,8 @@ class PathList:
         return [f"{base.rstrip('/')}/{text}" for base in self._bases]
 
     def _add(self, path: str, access: Access) -> None:
+        if _OWN_STREAMS.fullmatch(path):
+            return
         if self._made:
             folded = normal(path)
             if any(holds(made, folded) for made in self._made):

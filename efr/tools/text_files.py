@@ -97,7 +97,7 @@ def _check_size(size_bytes: int, path: str) -> None:
 def _refuse_read_only(folder: int, name: str, path: str) -> None:
     """A rename would not ask; the user made the file read-only on purpose."""
     with regular_file(folder, name, path) as (handle, _):
-        if not os.access(f"/proc/self/fd/{handle}", os.W_OK):
+        if not os.access(f"/proc/self/fd/{handle}", os.W_OK, effective_ids=True):
             raise FileProblem(f"{visible_line(path)} is read-only. Nothing was written.")
 
 

@@ -36,6 +36,8 @@ def paths(line: str, directory: str | None = HERE) -> set[str]:
         ("$x a", {"r a"}),
         ("A=~/b x", set()),
         ("cat < in", {"r in"}),
+        ("diff /dev/stdin /dev/fd/3 > /dev/stderr", set()),
+        ("cat /dev/fd/../x", {"r /dev/fd/../x"}),
         ("x > out 2>> err", {"w out", "w err"}),
         ("echo a /b > c", {"w c"}),
         ("cat ./a* b/c?d *e", {"t ./", "t b/", "t "}),
