@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+import apsw
+
 from efr.base.clock import Clock
 from efr.store import db, receipts, turn_messages
 from efr.store.batch import Batch, Committed, Entry
@@ -83,8 +85,8 @@ class Appender:
     def _commit(self, batches: Sequence[Batch]) -> Appended:
         at_us = self._clock.now_us()
         conn = self._conn
-        with db.translated(self._path, conn):
-            entries = self._number(batches, at_us)
+        entries = self._number(batches, at_us)
+        try:
             conn.execute("BEGIN IMMEDIATE")
             try:
                 outcomes = self._write(batches, entries, at_us)
@@ -92,6 +94,8 @@ class Appender:
             except BaseException:
                 db.roll_back(conn)
                 raise
+        except apsw.Error as exc:
+            raise db.translate(exc, self._path, conn) from exc
         self._last_seq += len(entries)
         return Appended(outcomes, entries)
 

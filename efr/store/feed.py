@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -63,7 +63,7 @@ class Feed:
         listeners = self._listeners
         if not listeners or not entries:
             return
-        published = [_published(entry) for entry in entries]
+        published = list(_published(entries))
         for fn in listeners:
             try:
                 fn(published)
@@ -71,19 +71,22 @@ class Feed:
                 log.exception("a listener of the feed failed")
 
 
-def _published(entry: Entry) -> Published:
-    assert entry.event is not None  # what was just appended is never opaque
-    at = t.time_from_us(entry.at_us)
-    return Published(
-        entry.seq,
-        entry.conversation_id,
-        entry.kind,
-        entry.turn_id,
-        entry.at_us,
-        entry.payload,
-        ev.envelope_bytes(entry.seq, entry.conversation_id, at, entry.payload),
-        entry.event,
-    )
+def _published(entries: Sequence[Entry]) -> Iterator[Published]:
+    at_us, at = -1, ""
+    for entry in entries:
+        if entry.at_us != at_us:  # most often the whole commit has one time
+            at_us, at = entry.at_us, t.time_from_us(entry.at_us)
+        assert entry.event is not None  # what was just appended is never opaque
+        yield Published(
+            entry.seq,
+            entry.conversation_id,
+            entry.kind,
+            entry.turn_id,
+            entry.at_us,
+            entry.payload,
+            ev.envelope_bytes(entry.seq, entry.conversation_id, at, entry.payload),
+            entry.event,
+        )
 
 
 class Backlog:

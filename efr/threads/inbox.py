@@ -25,6 +25,7 @@ class Inbox(Generic[T]):
         self._filled = threading.Condition(self._lock)
         self._emptied = threading.Condition(self._lock)
         self._waiting: deque[T] = deque()
+        self._wanted = 1  # takers are woken when so many wait
         self._closed = False
 
     def put(self, item: T) -> None:
@@ -43,19 +44,35 @@ class Inbox(Generic[T]):
         if self._closed:
             raise Closed
         self._waiting.append(item)
-        self._filled.notify()
+        if len(self._waiting) >= self._wanted:
+            self._filled.notify()
 
-    def take(self, most: int | None = None) -> list[T]:
-        """What waits, oldest first, at most `most` items; blocks until there is something."""
+    def take(self) -> T | None:
+        """The oldest item; blocks until there is one. None: closed, and nothing is left."""
         with self._lock:
             while not self._waiting and not self._closed:
                 self._filled.wait()
-            if most is None or most >= len(self._waiting):
-                taken = list(self._waiting)
-                self._waiting.clear()
-            else:
-                taken = [self._waiting.popleft() for _ in range(most)]
-            self._emptied.notify(len(taken))
+            if not self._waiting:
+                return None
+            self._emptied.notify()
+            return self._waiting.popleft()
+
+    def take_all(self, hoped: int = 1, patience_s: float = 0.0) -> list[T]:
+        """Everything that waits, oldest first; blocks until there is something.
+
+        Waits up to `patience_s` longer for `hoped` items to be there. Only for an inbox with one
+        taker. Empty: closed, and nothing is left.
+        """
+        with self._lock:
+            if len(self._waiting) < hoped and not self._closed:
+                self._wanted = min(hoped, self._limit)
+                self._filled.wait(patience_s)
+                self._wanted = 1
+            while not self._waiting and not self._closed:
+                self._filled.wait()
+            taken = list(self._waiting)
+            self._waiting.clear()
+            self._emptied.notify_all()
         return taken
 
     def close(self) -> None:

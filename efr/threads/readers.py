@@ -81,9 +81,8 @@ class ReaderPool:
             return
         with closing(conn):
             opened.set_result(None)
-            while requests := self._inbox.take(1):
-                for fn, reply in requests:
-                    _read(conn, fn, reply)
+            while (request := self._inbox.take()) is not None:
+                _read(conn, *request)
 
 
 def _read(conn: Connection, fn: Callable[[Connection], Any], reply: Reply[Any]) -> None:

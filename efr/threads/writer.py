@@ -36,6 +36,11 @@ Request: TypeAlias = tuple[Batch | Job, Reply[Any]]
 
 INBOX: Final = 64  # requests; a full inbox makes its callers wait for the disk
 
+# After a shared commit its callers are about to come back with their next request. To wait for as
+# many of them again, about as long as a commit takes, makes one commit of what would be two, with
+# half the changes of threads. A lone caller is never waited for.
+PATIENCE_S: Final = 0.0002
+
 
 class StoreWriter:
     """`append`, `run` and `post` are the only ways in; any thread may call them.
@@ -105,7 +110,9 @@ class StoreWriter:
             with closing(db.open(self._path)) as conn:
                 appender = Appender(conn, self._clock)
                 self._opened.set_result(None)
-                while requests := self._inbox.take():
+                hoped = 1
+                while requests := self._inbox.take_all(hoped, PATIENCE_S):
+                    hoped = len(requests)
                     self._at_work = requests
                     self._serve(conn, appender, requests)
                     self._at_work = []
@@ -114,7 +121,7 @@ class StoreWriter:
 
     def _die(self, exc: BaseException) -> None:
         self._inbox.close()
-        for _, reply in [*self._at_work, *self._inbox.take()]:
+        for _, reply in [*self._at_work, *self._inbox.take_all()]:
             if not reply.done():
                 reply.set_exception(StoreClosed("the writer ended"))
         if not self._opened.done():
