@@ -15,6 +15,7 @@ from efr.agent.drafts import Channel
 from efr.base.cancel import Cancel
 from efr.base.clock import Clock
 from efr.providers.canonical import (
+    CallUsage,
     Folded,
     Message,
     Raw,
@@ -84,6 +85,11 @@ class Answer:
     @property
     def has_text(self) -> bool:
         return bool(self._fold.text)
+
+    @property
+    def usage(self) -> CallUsage | None:
+        """The count, as far as the provider told one."""
+        return self._fold.usage
 
     def partial(self) -> Message:
         """Text and reasoning of a call that did not end well; never a tool call."""

@@ -64,11 +64,11 @@ def notice_of(
         return notice_line(f"efr: {name} is done; efr history shows the answer")
     if isinstance(event, ev.TurnInterrupted):
         return None
-    login = ""
+    line = notice_line(f"efr: {name} failed: {event.error.message}")
     command = LOGIN_COMMANDS.get(provider_id or "")
-    if event.error.code is _CODE.UNAUTHORIZED and command is not None:
-        login = f"(log in: {command})"
-    return notice_line(f"efr: {name} failed: {event.error.message}", login)
+    if event.error.code is _CODE.UNAUTHORIZED and command is not None and command not in line:
+        line = notice_line(line, f"(log in: {command})")
+    return line
 
 
 def approval_notice(summary: str) -> str:

@@ -17,6 +17,7 @@ from efr.agent import system_prompt
 from efr.agent.accounting import DEFAULT_WINDOW
 from efr.agent.commit import TurnLog
 from efr.agent.history import History, messages_for, read_history
+from efr.agent.instructions import instructions
 from efr.agent.place import Place, derive
 from efr.agent.preamble import LiveState, Move, render
 from efr.agent.queue import Prompt, Running
@@ -96,7 +97,7 @@ def set_out(
         resolved=resolved,
         settings=settings,
         history=tuple(past),
-        prompt_message=Message("user", (TextBlock(render(live)), TextBlock(prompt.text))),
+        prompt_message=_prompt_message(live, prompt.text, past),
         system=settings.model.system_prompt or system_prompt.built_in(),
         tools=tools,
         place=place,
@@ -105,6 +106,13 @@ def set_out(
         scratch=scratch,
         base_tokens=_base(history, resolved),
     )
+
+
+def _prompt_message(live: LiveState, text: str, past: Sequence[Message]) -> Message:
+    """The live state, the project's instructions when they are news, then the user's words."""
+    told = instructions(live.place.project, live.user_dir, past)
+    blocks = (render(live), text) if told is None else (render(live), told, text)
+    return Message("user", tuple(TextBlock(block) for block in blocks))
 
 
 def offered(

@@ -203,7 +203,9 @@ class Turn:
             return
         partial = answer.partial()
         if partial.content:
-            self._add(partial)
+            self._messages.append(partial)
+        if partial.content or answer.usage is not None:
+            self._counts().counted(answer.usage, partial)
         answer.complete()
 
     def _end(self, event: ev.TurnCompleted | ev.TurnFailed | ev.TurnInterrupted) -> TurnEnd:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from efr.agent.hints import RepoHints
+from efr.wire import codec
 from tests.harness.clock import FakeClock
 
 DAY_S = 24 * 3600
@@ -37,9 +38,10 @@ def test_a_broken_file_costs_a_hint_too_much(
 
 def test_old_days_are_forgotten_first(tmp_path: Path) -> None:
     clock = FakeClock()
-    hints = RepoHints(tmp_path / "h.json", clock)
-    assert hints.take("/old")
-    clock.advance(DAY_S)
-    for number in range(300):
-        hints.take(f"/p/{number}")
-    assert (tmp_path / "h.json").stat().st_size < 20_000
+    file = tmp_path / "h.json"
+    old = {f"/p/{number}": "2026-09-01" for number in range(300)} | {"/yesterday": "2026-10-02"}
+    file.write_bytes(codec.encode(old))
+    assert RepoHints(file, clock).take("/new")
+    kept = codec.decode(file.read_bytes(), dict[str, str])
+    assert len(kept) == 256
+    assert {"/yesterday", "/new"} <= set(kept)

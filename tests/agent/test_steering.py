@@ -124,7 +124,7 @@ def test_an_empty_steer_is_invalid(world: World) -> None:
 
 def test_steers_at_any_moment_are_read_or_late_never_lost_never_both(world: World) -> None:
     """Steers race the end of a turn again and again; each ends in exactly one place."""
-    rounds, dice = 250, random.Random(7)
+    rounds, dice = 120, random.Random(7)
     steered: list[m.TurnSteerResult] = []
     late = 0
     for number in range(rounds):
@@ -232,7 +232,7 @@ def test_what_started_or_never_was_cannot_be_taken_back(world: World) -> None:
 
 
 def test_a_withdraw_in_the_instant_of_the_start_gives_exactly_one_of_the_two(world: World) -> None:
-    for number in range(60):
+    for number in range(40):
         barrier = threading.Barrier(2)
         world.provider.answers([lambda _c, b=barrier: b.wait(LIMIT_S), *said("a")], said("b"))  # type: ignore[misc]
         first = world.send(f"first {number}")
