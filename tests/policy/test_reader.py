@@ -144,12 +144,12 @@ _PIECES = [
 
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_zsh_reads_the_same_words(seed: int) -> None:
     choose = random.Random(seed)
-    texts = ("".join(choose.choices(_PIECES, k=choose.randrange(10))) for _ in range(20_000))
+    texts = ("".join(choose.choices(_PIECES, k=choose.randrange(10))) for _ in range(10_000))
     lines = dict(_comparable(f"show {text}" for text in texts))
-    assert len(lines) > 1000
+    assert len(lines) > 500
     ended = "\nprint -rn -- $'\\3'\n"
     script = f"setopt {_OPTIONS}\n{_SHOW}\n" + "".join(line + ended for line in lines)
     done = subprocess.run(

@@ -18,7 +18,7 @@ from efr.tools.text_files import FileProblem, read_original, replace
 from efr.tools.write_file import WriteFileTool
 from tests.tools.fakes import context
 
-ROUNDS = 400
+ROUNDS = 200
 
 
 _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2): there is never a moment without the name
