@@ -8,6 +8,7 @@ business; here it becomes the text that the model reads.
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct
@@ -54,22 +55,18 @@ class ShellInput(Struct, frozen=True, forbid_unknown_fields=True):
     nested_shell: bool = False
 
 
-# The last line for each end; {code}, {cwd}, {limit} and {command} are filled in.
+# The last line for each end; the shell's own note before it says what the model can do.
 _ENDS: Final[dict[EndKind, str]] = {
-    "exited": "[exit code {code}{cwd}]",
-    "not_run": "[not run: zsh could not read the line, or it is empty{cwd}]",
-    "timed_out": "[still running after {limit} s; it goes on and the shell takes no other command"
-    " until it ends{cwd}]",
-    "interrupted": "[stopped by the user{cwd}]",
-    "shell_exited": "[the shell exited with it; the next call starts a new one in the user's"
-    " directory]",
-    "needs_input": "[stopped: the command asked for hidden input, such as a password, and nobody"
-    " could type it{cwd}]",
-    "busy": "[not run: an earlier command still runs in this shell; wait for it, or ask the user"
-    " to stop it{cwd}]",
-    "failed": "[not run: the shell did not start]",
+    "exited": "exit code {code}",
+    "not_run": "not run: zsh could not read the line",
+    "timed_out": "still running after {limit} s; the shell takes no other command until it ends",
+    "interrupted": "stopped by the user",
+    "shell_exited": "the shell exited; the next call starts a new one in the user's directory",
+    "needs_input": "stopped: it asked for hidden input and nobody could type it",
+    "busy": "not run: an earlier command still runs in this shell",
+    "failed": "not run: the shell did not start",
 }
-_LEFT_AFTER_STOP: Final = "[the user stopped it, but it could not be ended and still runs{cwd}]"
+_LEFT_AFTER_STOP: Final = "stopped by the user, but it could not be ended and still runs"
 
 
 class ShellTool:
@@ -124,7 +121,7 @@ class ShellTool:
         directory = normal(_directory(call, ctx.where))
         moves = call.workdir is not None and directory != before
         if moves and (problem := _move(shell, directory)):
-            return ToolResult(f"[not run: {problem}]", is_error=True)
+            return ToolResult(f"{problem} Nothing ran.", is_error=True)
         split = split_line(call.command, ctx.where.home)
         end = shell.run(
             ShellCall(
@@ -156,10 +153,13 @@ def _directory(call: ShellInput, where: Where) -> str:
 
 def _move(shell: HiddenShell, directory: str) -> str | None:
     """Why the shell does not stand there, or None."""
+    shown = visible_line(directory)
+    if not os.path.isdir(directory):  # a shell that has yet to start would start elsewhere
+        return f"There is no directory {shown}."
     try:
         shell.move_to(directory)
     except ShellError as exc:
-        return f"the shell could not change to {visible_line(directory)} ({visible_line(str(exc))})"
+        return f"The shell could not change to {shown}: {visible_line(str(exc))}."
     return None
 
 
@@ -173,18 +173,15 @@ def _move_back(shell: HiddenShell, end: CallEnd, directory: str, before: str) ->
 def _result(end: CallEnd, call: ShellInput, cwd: str | None, problem: str | None) -> ToolResult:
     """The output, notes, and the last line."""
     output, was_cut = cut_middle(end.output, OUTPUT_LIMIT)
-    form = _ENDS[end.kind]
-    if end.kind == "interrupted" and end.left_running:
-        form = _LEFT_AFTER_STOP
-    last = form.format(
-        code=end.exit_code,
-        limit=call.timeout_seconds,
-        cwd="" if cwd is None else f", cwd {visible_line(cwd)}",
+    stays = end.kind == "interrupted" and end.left_running
+    words = (_LEFT_AFTER_STOP if stays else _ENDS[end.kind]).format(
+        code=end.exit_code, limit=call.timeout_seconds
     )
-    notes = [f"[{note}]" for note in (end.note, problem) if note]
+    place = "" if cwd is None or end.kind == "failed" else f", cwd {visible_line(cwd)}"
+    notes = [note for note in (end.note, problem) if note]
     parts = [output.removesuffix("\n")] if output else []
     return ToolResult(
-        "\n".join((*parts, *notes, last)),
+        "\n".join((*parts, *notes, f"[{words}{place}]")),
         is_error=end.kind != "exited" or end.exit_code != 0,
         truncated=end.truncated or was_cut,
         exit_code=end.exit_code,

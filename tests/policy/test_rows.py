@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from efr.policy.checks import printf_plain, sed_print_only
 from efr.policy.reader import SimpleCommand, read_line
-from efr.policy.rows import FIRST_ROW, ROWS, is_forbidden, matching_row
+from efr.policy.rows import FIRST_ROW, ROWS, TRUSTED_PROGRAMS, is_forbidden, matching_row
 
 NUMBERED = {row.number: row for rows in ROWS.values() for row in rows}
 RESERVED = (
@@ -22,6 +22,10 @@ def row_of(line: str) -> int | None:
     assert isinstance(read, tuple)
     row = matching_row(read[0])
     return None if row is None else row.number
+
+
+def test_the_trusted_programs_are_those_of_the_rows() -> None:
+    assert {row.program for row in NUMBERED.values()} == TRUSTED_PROGRAMS
 
 
 def test_the_numbers_are_those_of_the_documents() -> None:

@@ -27,7 +27,7 @@ class FakeHiddenShell:
 
     def move_to(self, directory: str) -> None:
         if directory in self.refuses:
-            raise ShellError("no such directory")
+            raise ShellError("a command still runs")
         self.moves.append(directory)
         self.cwd = directory
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from efr.base.cancel import Cancel
 from efr.policy.needs import CallNeeds, PathUse
-from efr.shell.contract import CallEnd, EndKind
-from efr.tools.contract import BadInput, ToolResult, Where
+from efr.shell.contract import CallEnd, CallWatcher, EndKind, ShellCall
+from efr.tools.contract import BadInput, ToolContext, ToolResult, Where
 from efr.tools.shell import ShellTool
 from tests.tools.fakes import FakeHiddenShell, context
 
@@ -78,42 +79,30 @@ def test_bad_input_is_told(input: object, message: str) -> None:
         (CallEnd("exited", 0), "[exit code 0, cwd /p]", False),
         (CallEnd("exited", 2, "oops"), "oops\n[exit code 2, cwd /p]", True),
         (CallEnd("exited", 0, cwd="/x\ny"), "[exit code 0, cwd /x y]", False),
-        (CallEnd("exited", 0, note="a note"), "[a note]\n[exit code 0, cwd /p]", False),
+        (CallEnd("exited", 0, "x", note="A note."), "x\nA note.\n[exit code 0, cwd /p]", False),
         (
             CallEnd("not_run", output="zsh: parse error"),
-            "zsh: parse error\n[not run: zsh could not read the line, or it is empty, cwd /p]",
+            "zsh: parse error\n[not run: zsh could not read the line, cwd /p]",
             True,
         ),
         (
-            CallEnd("timed_out", output="50%", left_running=True, note="it waits for input"),
-            "50%\n[it waits for input]\n[still running after 30 s; it goes on and the shell takes"
-            " no other command until it ends, cwd /p]",
+            CallEnd("timed_out", output="50%", left_running=True, note="It waits for input."),
+            "50%\nIt waits for input.\n[still running after 30 s; the shell takes no other command"
+            " until it ends, cwd /p]",
             True,
         ),
         (CallEnd("interrupted", 130, "x"), "x\n[stopped by the user, cwd /p]", True),
         (
             CallEnd("interrupted", left_running=True),
-            "[the user stopped it, but it could not be ended and still runs, cwd /p]",
-            True,
-        ),
-        (
-            CallEnd("shell_exited", 1, "bye"),
-            "bye\n[the shell exited with it; the next call starts a new one in the user's"
-            " directory]",
+            "[stopped by the user, but it could not be ended and still runs, cwd /p]",
             True,
         ),
         (
             CallEnd("needs_input", 130, "Password:"),
-            "Password:\n[stopped: the command asked for hidden input, such as a password, and"
-            " nobody could type it, cwd /p]",
+            "Password:\n[stopped: it asked for hidden input and nobody could type it, cwd /p]",
             True,
         ),
-        (
-            CallEnd("busy"),
-            "[not run: an earlier command still runs in this shell; wait for it, or ask the user to"
-            " stop it, cwd /p]",
-            True,
-        ),
+        (CallEnd("busy"), "[not run: an earlier command still runs in this shell, cwd /p]", True),
         (CallEnd("failed"), "[not run: the shell did not start]", True),
     ],
 )
@@ -121,6 +110,21 @@ def test_every_end_has_its_text(end: CallEnd, output: str, is_error: bool) -> No
     result = run(FakeHiddenShell("/p", end))
     assert (result.output, result.is_error) == (output, is_error)
     assert (result.exit_code, result.left_running) == (end.exit_code, end.left_running)
+
+
+def test_the_end_of_the_shell_names_no_directory() -> None:
+    end = CallEnd("shell_exited", 1, "bye")
+    assert ShellTool().run({"command": "exit"}, _gone(end)).output == (
+        "bye\n[the shell exited; the next call starts a new one in the user's directory]"
+    )
+
+
+def _gone(end: CallEnd) -> ToolContext:
+    class Gone(FakeHiddenShell):
+        def run(self, call: ShellCall, cancel: Cancel, watcher: CallWatcher) -> CallEnd:
+            return end
+
+    return context(Path("/home/u"), Gone("/p"))
 
 
 def test_long_output_keeps_both_ends_and_the_last_line() -> None:
@@ -144,38 +148,46 @@ def test_the_line_runs_as_it_was_judged(line: str, interactive: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "goes_to", "left", "moves"),
+    ("kind", "goes_to", "left", "goes_back"),
     [
-        ("exited", None, False, ["/p/sub", "/p"]),
-        ("exited", "/elsewhere", False, ["/p/sub"]),
-        ("timed_out", None, True, ["/p/sub"]),
-        ("shell_exited", None, False, ["/p/sub"]),
+        ("exited", None, False, True),
+        ("exited", "/elsewhere", False, False),
+        ("timed_out", None, True, False),
+        ("shell_exited", None, False, False),
     ],
 )
 def test_a_workdir_holds_for_one_call(
-    kind: EndKind, goes_to: str | None, left: bool, moves: list[str]
+    tmp_path: Path, kind: EndKind, goes_to: str | None, left: bool, goes_back: bool
 ) -> None:
-    shell = FakeHiddenShell("/p", CallEnd(kind, 0, left_running=left), goes_to)
+    start, sub = str(tmp_path), str(tmp_path / "sub")
+    (tmp_path / "sub").mkdir()
+    shell = FakeHiddenShell(start, CallEnd(kind, 0, left_running=left), goes_to)
     result = run(shell, workdir="sub")
-    assert shell.ran_in == ["/p/sub"]
-    assert shell.moves == moves
+    assert shell.ran_in == [sub]
+    assert shell.moves == ([sub, start] if goes_back else [sub])
     if kind == "exited":
-        assert result.output == f"[exit code 0, cwd {goes_to or '/p'}]"
+        assert result.output == f"[exit code 0, cwd {goes_to or start}]"
 
 
-def test_a_workdir_that_cannot_be_entered_runs_nothing() -> None:
-    shell = FakeHiddenShell("/p", refuses=frozenset(("/p/gone",)))
-    result = run(shell, workdir="gone")
-    assert result.output == "[not run: the shell could not change to /p/gone (no such directory)]"
-    assert result.is_error
+def test_a_workdir_that_cannot_be_entered_runs_nothing(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    shell = FakeHiddenShell(str(tmp_path), refuses=frozenset((f"{tmp_path}/sub",)))
+    refused, missing = run(shell, workdir="sub"), run(shell, workdir="gone")
+    assert refused.output == (
+        f"The shell could not change to {tmp_path}/sub: a command still runs. Nothing ran."
+    )
+    assert missing.output == f"There is no directory {tmp_path}/gone. Nothing ran."
+    assert refused.is_error
+    assert missing.is_error
     assert shell.calls == []
 
 
-def test_a_shell_that_cannot_go_back_says_so() -> None:
-    shell = FakeHiddenShell("/p", refuses=frozenset(("/p",)))
-    result = run(shell, workdir="sub")
-    assert result.output == (
-        "[the shell could not change to /p (no such directory)]\n[exit code 0, cwd /p/sub]"
+def test_a_shell_that_cannot_go_back_says_so(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    shell = FakeHiddenShell(str(tmp_path), refuses=frozenset((str(tmp_path),)))
+    assert run(shell, workdir="sub").output == (
+        f"The shell could not change to {tmp_path}: a command still runs.\n"
+        f"[exit code 0, cwd {tmp_path}/sub]"
     )
 
 
