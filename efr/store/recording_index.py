@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Protocol
 
+from efr.store import db
 from efr.store.chunks import OUTPUT, Chunks
 from efr.store.db import Connection
 from efr.store.errors import StoreClosed
@@ -66,8 +67,13 @@ def _report(reply: Future[None]) -> None:
 
 
 def close_open_segments(conn: Connection, directory: Path, at_us: int) -> None:
-    """At a start: what the last daemon left open gets its end, from the file. In a transaction of
-    the caller's; blocks for the reading of those files."""
+    """At a start: what the last daemon left open gets its end, from the file. One transaction;
+    blocks for the reading of those files."""
+    with db.translated(db.path_of(conn), conn):
+        db.transact(conn, lambda: _close_open(conn, directory, at_us))
+
+
+def _close_open(conn: Connection, directory: Path, at_us: int) -> None:
     rows: list[Any] = conn.execute(
         "SELECT pty_id, start_seq FROM recording_segments"
         " WHERE closed_at IS NULL AND path IS NOT NULL"
