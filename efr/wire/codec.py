@@ -11,6 +11,7 @@ keys; msgspec takes no fraction, boolean or text for an integer, and ignores unk
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Callable
 from functools import cache
@@ -31,6 +32,8 @@ from efr.wire.shared.connection import Capabilities
 # The protocol's limit, in objects and lists around a value. It bounds the stack of every reader.
 MAX_DEPTH: Final = 128
 
+_SAID: Final = re.compile(r"(?P<why>.*) - at `(?P<where>\$[^`]*)`", re.DOTALL)
+
 T = TypeVar("T")
 
 # --- writing ---------------------------------------------------------------------------------
@@ -41,10 +44,7 @@ def encode(value: Any) -> bytes:
 
     Raises BadValue for text that is not valid Unicode, such as a path that is not UTF-8.
     """
-    try:
-        return orjson.dumps(value, default=_plain)
-    except TypeError as exc:
-        raise BadValue("$", str(exc)) from exc
+    return _dumps(value, 0)
 
 
 def to_builtins(value: Any) -> Any:
@@ -53,9 +53,18 @@ def to_builtins(value: Any) -> Any:
 
 
 def pretty(value: Any) -> bytes:
-    """JSON in the form of a fixture file: two spaces of indent, one line feed at the end."""
-    text = orjson.dumps(value, default=_plain, option=orjson.OPT_INDENT_2)
-    return text + b"\n"
+    """JSON in the form of a fixture file: two spaces of indent, one line feed at the end.
+
+    Raises BadValue as `encode` does.
+    """
+    return _dumps(value, orjson.OPT_INDENT_2) + b"\n"
+
+
+def _dumps(value: Any, option: int) -> bytes:
+    try:
+        return orjson.dumps(value, default=_plain, option=option)
+    except TypeError as exc:
+        raise BadValue("$", str(exc)) from exc
 
 
 def _plain(value: Any) -> Any:
@@ -166,8 +175,13 @@ def from_builtins(value: Any, kind: Any) -> Any:
     except NotKnown as exc:
         raise BadValue("$", "an unknown value outside a union") from exc
     except msgspec.ValidationError as exc:
-        why, _, where = str(exc).partition(" - at `")
-        raise BadValue(where.removesuffix("`") or "$", why) from exc
+        raise _bad_value(str(exc)) from exc
+
+
+def _bad_value(said: str) -> BadValue:
+    """What msgspec says, which may quote text of the value and then ends with the path."""
+    found = _SAID.fullmatch(said)
+    return BadValue(found["where"], found["why"]) if found else BadValue("$", said)
 
 
 def _told_by_kind(plain: Any, kind: Any) -> Any:

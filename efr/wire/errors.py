@@ -16,24 +16,24 @@ from efr.wire.scalars import Wire
 class ErrorCode(StrEnum):
     """Every code of an error body. A new one bumps the protocol version."""
 
-    PROTOCOL_MISMATCH = "protocol_mismatch"
-    UNAUTHORIZED = "unauthorized"
-    FORBIDDEN = "forbidden"
-    NOT_FOUND = "not_found"
-    CONFLICT = "conflict"
-    BUSY = "busy"
-    OVERFLOW = "overflow"
-    CANCELLED = "cancelled"
-    INVALID = "invalid"
-    INTERNAL = "internal"
+    PROTOCOL_MISMATCH = "protocol_mismatch"  # the hello names another version of the protocol
+    UNAUTHORIZED = "unauthorized"  # no hello yet, no proof yet, or a credential that is refused
+    FORBIDDEN = "forbidden"  # the scope is missing, or this kind of peer may never do it
+    NOT_FOUND = "not_found"  # a named thing does not exist or is not pending
+    CONFLICT = "conflict"  # the request contradicts the present state
+    BUSY = "busy"  # not now; a retry may work
+    OVERFLOW = "overflow"  # a stream's reader fell behind and the stream was closed
+    CANCELLED = "cancelled"  # stopped by its client, or the daemon stops
+    INVALID = "invalid"  # a malformed frame or params, or a value that breaks a rule
+    INTERNAL = "internal"  # a fault of the daemon
 
 
 class ErrorBody(Wire, frozen=True):
     """Why a request or a turn failed (protocol: error body)."""
 
-    code: ErrorCode
-    message: str
-    data: Any = None  # objects in it have their keys sorted
+    code: ErrorCode  # what to act on
+    message: str  # one sentence for a person; never parsed
+    data: Any = None  # details; the section on errors lists them by case
 
     def __post_init__(self) -> None:
         force_setattr(self, "data", key_sorted(self.data))

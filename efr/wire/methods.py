@@ -55,10 +55,7 @@ HOMES = {
         "SandboxSurfaceRespondParams",
         "SandboxSurfaceRespondResult",
     ),
-    "efr.wire.method.base": (
-        "NoParams",
-        "Nothing",
-    ),
+    "efr.wire.method.base": ("Nothing",),
     "efr.wire.method.conversations": (
         "ConversationContextParams",
         "ConversationContextResult",

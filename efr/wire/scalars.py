@@ -38,28 +38,43 @@ U32: TypeAlias = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 U64: TypeAlias = Annotated[int, Meta(ge=0, extra={"bits": 64})]
 I32: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 
-UUID = Meta(extra={"form": "uuid"})
 
-ConversationId: TypeAlias = Annotated[str, UUID]
-TurnId: TypeAlias = Annotated[str, UUID]
-CommandId: TypeAlias = Annotated[str, UUID]
-CallId: TypeAlias = Annotated[str, UUID]
-PtyId: TypeAlias = Annotated[str, UUID]
-DeviceId: TypeAlias = Annotated[str, UUID]
-QuestionId: TypeAlias = Annotated[str, UUID]
-CompactionId: TypeAlias = Annotated[str, UUID]
-DaemonId: TypeAlias = Annotated[str, UUID]
-ProjectId: TypeAlias = Annotated[str, UUID]
-PairingId: TypeAlias = Annotated[str, UUID]
-UndoId: TypeAlias = Annotated[str, UUID]
+def _named(name: str, about: str, **extra: object) -> Meta:
+    """A scalar with a name of its own: the docs page and the schema call it so."""
+    return Meta(description=about, extra={"name": name, **extra})
 
-JobId: TypeAlias = Annotated[str, Meta(extra={"form": "job"})]
-Seq: TypeAlias = U64
-Cursor: TypeAlias = str
-Path: TypeAlias = str
-Time: TypeAlias = Annotated[str, Meta(extra={"form": "time"})]
-Bytes: TypeAlias = Annotated[bytes, Meta(extra={"form": "base64"})]
-# A typed line or a key: plain text on the wire, hidden in every repr (`SecretRepr`).
-Secret: TypeAlias = Annotated[str, Meta(extra={"secret": True})]
+
+def _id(name: str, about: str) -> Meta:
+    return _named(name, about, form="uuid")
+
+
+ConversationId: TypeAlias = Annotated[str, _id("ConversationId", "A conversation.")]
+TurnId: TypeAlias = Annotated[str, _id("TurnId", "A prompt and everything done for it.")]
+CommandId: TypeAlias = Annotated[str, _id("CommandId", "One write; its client mints it.")]
+CallId: TypeAlias = Annotated[str, _id("CallId", "A tool call of a turn.")]
+PtyId: TypeAlias = Annotated[str, _id("PtyId", "The terminal of a hidden shell.")]
+DeviceId: TypeAlias = Annotated[str, _id("DeviceId", "An enrolled device.")]
+QuestionId: TypeAlias = Annotated[str, _id("QuestionId", "A question that is no approval.")]
+CompactionId: TypeAlias = Annotated[str, _id("CompactionId", "A compaction.")]
+DaemonId: TypeAlias = Annotated[str, _id("DaemonId", "One installation; clients pin it.")]
+ProjectId: TypeAlias = Annotated[str, _id("ProjectId", "A registered project.")]
+PairingId: TypeAlias = Annotated[str, _id("PairingId", "A pairing in progress.")]
+UndoId: TypeAlias = Annotated[str, _id("UndoId", "One undo.")]
+
+_JOB = _named("JobId", "A job of a conversation: `j1`, `j2` and so on.", form="job")
+JobId: TypeAlias = Annotated[str, _JOB]
+# As a U64, with a name.
+_SEQ = Meta(
+    ge=0, description="A place in the event log, from 1.", extra={"name": "Seq", "bits": 64}
+)
+Seq: TypeAlias = Annotated[int, _SEQ]
+Cursor: TypeAlias = Annotated[str, _named("Cursor", "A place in a paged list; opaque.")]
+Path: TypeAlias = Annotated[str, _named("Path", "A path of a file or folder.")]
+_TIME = _named("Time", "An instant, RFC 3339 in UTC.", form="time")
+Time: TypeAlias = Annotated[str, _TIME]
+_BYTES = _named("Bytes", "Bytes as standard base64 with padding.", form="base64")
+Bytes: TypeAlias = Annotated[bytes, _BYTES]
+# A typed line or a key: plain text on the wire, left out of every repr.
+Secret: TypeAlias = Annotated[str, _named("Secret", "Plain text that is never logged.")]
 
 PROTOCOL_VERSION = 1

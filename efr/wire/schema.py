@@ -1,30 +1,42 @@
 """`python -m efr.wire.schema`: the protocol as JSON Schema, for code generators.
 
 Draft 2020-12: one root that names the frames, the events and every method, and `$defs` with
-every type. It prints the document; `--write FILE` writes it and `--check FILE` says whether a
-file is current (exit code 1 when not). It is made from the declared types alone.
+every type, named as the docs page names it. It prints the document; `--write FILE` writes it and
+`--check FILE` says whether a file is current (exit code 1 when not). It is made from the declared
+types and the comments beside their members.
 
 A member is required when it is always written and has no default; null is nowhere, because no
-writer writes it. The document does not close any object: readers ignore unknown members.
+writer writes it. The document does not close any object: readers ignore unknown members. A
+reference never stands beside another word, because generators then make a second type of it.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from enum import EnumType
-from inspect import cleandoc
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, get_args, get_origin
 
-from msgspec import NODEFAULT, Meta, Struct
+from msgspec import Meta, Struct
 
-from efr.wire import frames, methods, types
-from efr.wire.codec import pretty, to_builtins
+from efr.wire import frames, types
+from efr.wire.codec import pretty
+from efr.wire.declared import (
+    Member,
+    Presence,
+    extra_of,
+    is_set,
+    is_struct,
+    kinds_of,
+    members_of,
+    name_of,
+    scalar_about,
+    scalar_name,
+    tag_of,
+)
 from efr.wire.event.base import UnknownEvent
 from efr.wire.event.envelope import EventEnvelope
 from efr.wire.event.union import EVENTS, Event
+from efr.wire.notes import first_paragraph
 from efr.wire.shared.connection import Capabilities
 from efr.wire.shared.screen import Color
 from efr.wire.table import METHODS
@@ -46,6 +58,8 @@ _PLAIN: Final[dict[Any, _Schema]] = {
     bool: {"type": "boolean"},
     int: {"type": "integer"},
 }
+# Objects whose other members mean something: a generator that closes objects leaves these open.
+_OPEN: Final = (Capabilities, UnknownEvent)
 
 
 def document() -> _Schema:
@@ -80,96 +94,93 @@ def _object(properties: _Schema) -> _Schema:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
+def _with(schema: _Schema, words: _Schema) -> _Schema:
+    """A schema with more words, which never stand beside a reference."""
+    if not words:
+        return schema
+    return {"allOf": [schema], **words} if "$ref" in schema else {**schema, **words}
+
+
 class _Book:
     """Collects a definition for every declared type it is asked for."""
 
     def __init__(self) -> None:
         self.defs: dict[str, _Schema] = {}
-        self._unions = _union_names()
 
     def of(self, hint: Any) -> _Schema:
         """The schema of a declared type, as a reference where it has a name."""
-        origin = get_origin(hint)
-        if origin is Annotated:
+        if scalar_name(hint) is not None:
+            return self._named(str(scalar_name(hint)), hint)
+        if get_origin(hint) is Annotated:
             return self._annotated(hint)
-        if origin is Union or origin is UnionType:
-            return self._union([kind for kind in get_args(hint) if kind is not NoneType])
-        if origin is tuple:
+        if get_origin(hint) is tuple:
             return self._list(get_args(hint))
-        if origin is dict:
+        if get_origin(hint) is dict:
             return {"type": "object"}
-        if isinstance(hint, EnumType):
-            return self._named(hint.__name__, hint)
-        if isinstance(hint, type) and issubclass(hint, Struct):
-            name = f"{hint.__name__}Event" if hint in _EVENT_TYPES else hint.__name__
-            return self._named(name, hint)
+        if kinds_of(hint) or is_set(hint) or is_struct(hint):
+            return self._named(name_of(hint), hint)
         return dict(_PLAIN[hint])
 
-    def _named(self, name: str, kind: Any) -> _Schema:
+    def _named(self, name: str, hint: Any) -> _Schema:
         if name not in self.defs:
             self.defs[name] = {}  # a type that holds itself finds its name
-            self.defs[name] = self._defined(kind)
+            self.defs[name] = self._defined(hint)
         return {"$ref": f"#/$defs/{name}"}
 
-    def _defined(self, kind: Any) -> _Schema:
-        about = {"description": cleandoc(kind.__doc__ or "")}
-        if isinstance(kind, EnumType):
-            values: Iterable[Any] = kind
-            return {**about, "type": "string", "enum": [member.value for member in values]}
-        if kind is UnknownEvent:
+    def _defined(self, hint: Any) -> _Schema:
+        if scalar_name(hint) is not None:
+            return {"description": scalar_about(hint), **self._annotated(hint)}
+        if hint == Event:
+            return {"anyOf": [self._known_event(), self.of(UnknownEvent)]}
+        if kinds_of(hint):
+            return {"anyOf": [self.of(kind) for kind in kinds_of(hint)]}
+        about = {"description": first_paragraph(hint)}
+        if is_set(hint):
+            return {**about, "type": "string", "enum": [member.value for member in hint]}
+        if hint is Color:
+            return {**about, "oneOf": self._one_of_its_members(hint)}
+        more = {"additionalProperties": True} if hint in _OPEN else {}
+        if hint is UnknownEvent:
             known = {"type": "string", "not": {"enum": list(EVENTS)}}
-            return {**about, **_object({"kind": known})}
-        if kind is Color:
-            return {**about, "oneOf": self._one_of_its_members(kind)}
-        return {**about, **self._members(kind)}
+            return {**about, **_object({"kind": known}), **more}
+        return {**about, **self._members(hint), **more}
+
+    def _known_event(self) -> _Schema:
+        """The events without the unknown one: in that union the kind alone tells which it is."""
+        kinds = [self.of(kind) for kind in EVENTS.values()]
+        self.defs["KnownEvent"] = {"anyOf": kinds}
+        return {"$ref": "#/$defs/KnownEvent"}
 
     def _members(self, kind: type[Struct]) -> _Schema:
-        hints = get_type_hints(kind, include_extras=True)
-        defaults = _defaults(kind)
-        tag = kind.__struct_config__.tag
+        tag = tag_of(kind)
         properties: _Schema = {} if tag is None else {"kind": {"const": tag}}
         required = list(properties)
-        names = zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
-        for attribute, name in names:
-            if kind is Capabilities and attribute == "others":
-                continue
-            default = defaults.get(attribute, NODEFAULT)
-            properties[name] = self.of(hints[attribute]) | _default(default)
-            if default is NODEFAULT:
-                required.append(name)
+        for member in members_of(kind):
+            properties[member.name] = _with(self.of(member.hint), _words(member))
+            if member.presence is Presence.ALWAYS:
+                required.append(member.name)
         schema: _Schema = {"type": "object", "properties": properties}
         return schema | ({"required": required} if required else {})
 
     def _one_of_its_members(self, kind: type[Struct]) -> list[_Schema]:
-        hints = get_type_hints(kind, include_extras=True)
         return [
-            {**_object({name: self.of(hints[name])}), "maxProperties": 1}
-            for name in kind.__struct_fields__
+            {**_object({member.name: self.of(member.hint)}), "maxProperties": 1}
+            for member in members_of(kind)
         ]
 
     def _annotated(self, hint: Any) -> _Schema:
-        base, *notes = get_args(hint)
-        schema = self.of(base) if base is not bytes else {}
-        for note in notes:
-            extra = note.extra if isinstance(note, Meta) and note.extra else {}
-            if extra.get("form") in _FORMS:
-                return dict(_FORMS[extra["form"]])
-            if "bits" in extra:
-                schema = schema | {"minimum": 0, "maximum": 2 ** extra["bits"] - 1}
-            elif isinstance(note, Meta) and note.le is not None:
+        extra = extra_of(hint)
+        if extra.get("form") in _FORMS:
+            return dict(_FORMS[extra["form"]])
+        if "const" in extra:
+            return {"const": extra["const"]}
+        schema = self.of(get_args(hint)[0])
+        if "bits" in extra:
+            return schema | {"minimum": 0, "maximum": 2 ** extra["bits"] - 1}
+        for note in hint.__metadata__:
+            if isinstance(note, Meta) and note.le is not None:
                 schema = schema | {"minimum": note.ge, "maximum": note.le}
-            if "const" in extra:
-                schema = {"const": extra["const"]}
         return schema
-
-    def _union(self, kinds: list[Any]) -> _Schema:
-        if len(kinds) == 1:
-            return self.of(kinds[0])
-        name = self._unions[frozenset(kinds)]
-        if name not in self.defs:
-            self.defs[name] = {}
-            self.defs[name] = {"anyOf": [self.of(kind) for kind in kinds]}
-        return {"$ref": f"#/$defs/{name}"}
 
     def _list(self, elements: tuple[Any, ...]) -> _Schema:
         if elements[-1] is Ellipsis:
@@ -180,36 +191,11 @@ class _Book:
         return {"type": "array", "items": items, "minItems": count, "maxItems": count}
 
 
-def _defaults(kind: type[Struct]) -> dict[str, Any]:
-    """The default of each member that has one (or msgspec's mark for none)."""
-    defaults = kind.__struct_defaults__
-    having = kind.__struct_fields__[len(kind.__struct_fields__) - len(defaults) :]
-    return dict(zip(having, defaults, strict=True))
-
-
-def _default(default: Any) -> _Schema:
-    """What an absent member means, where it means a value."""
-    if default is NODEFAULT or default is None:
-        return {}
-    made = default.factory() if hasattr(default, "factory") else default
-    return {"default": to_builtins(made)}
-
-
-def _union_names() -> dict[frozenset[Any], str]:
-    """The name of every declared union, by its kinds."""
-    named: dict[str, Any] = {
-        "Event": Event,
-        "ClientFrame": frames.ClientFrame,
-        "ServerFrame": frames.ServerFrame,
-    }
-    for module in (types, methods):
-        for listed in module.HOMES.values():
-            named |= {name: getattr(module, name) for name in listed}
-    unions = (Union, UnionType)
-    return {frozenset(get_args(k)): name for name, k in named.items() if get_origin(k) in unions}
-
-
-_EVENT_TYPES: Final = frozenset(EVENTS.values())
+def _words(member: Member) -> _Schema:
+    """What a member means, and what its absence means where that is a value."""
+    about = {"description": member.note} if member.note else {}
+    absent = member.presence not in (Presence.ALWAYS, Presence.OPTIONAL)
+    return about | ({"default": member.default} if absent else {})
 
 
 def main(arguments: list[str]) -> int:

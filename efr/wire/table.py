@@ -23,6 +23,9 @@ class Caller(StrEnum):
     PHONE = "phone"  # a remote device after its proof
 
 
+# What a device may hold at most; admin and terminal never leave the machine.
+PHONE_SCOPES: Final = frozenset({ScopeName.READ, ScopeName.OPERATE, ScopeName.APPROVE})
+
 _MOST: Final = frozenset({Caller.USER, Caller.MODEL, Caller.PHONE})
 _ANY: Final = frozenset(Caller)
 _PEOPLE: Final = frozenset({Caller.USER, Caller.PHONE})
@@ -45,6 +48,16 @@ class Method:
     command_id: bool = False
     capability: str | None = None
     callers: frozenset[Caller] = _MOST
+
+    @property
+    def for_phone(self) -> bool:
+        """Whether a proved device may call it."""
+        return Caller.PHONE in self.callers and self.scope in PHONE_SCOPES
+
+    @property
+    def for_model(self) -> bool:
+        """Whether a command that the agent started may call it: it holds `read` alone."""
+        return Caller.MODEL in self.callers and self.scope is ScopeName.READ
 
     @property
     def params(self) -> type[Params]:

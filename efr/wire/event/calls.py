@@ -13,17 +13,17 @@ from efr.wire.shared.shells import InputWait
 
 
 class AssistantMessageUpdated(OfTurn, frozen=True):
-    """Text added since the last update; `offset` counts bytes of UTF-8."""
+    """A message grew; the one event that holds a difference and not a state."""
 
     index: U32  # counts the turn's messages that have text
-    offset: U64
-    delta: str
+    offset: U64  # bytes of UTF-8 before `delta`
+    delta: str  # the text added since the last update
 
 
 class AssistantMessageCompleted(OfTurn, frozen=True):
-    """A whole message."""
+    """A message is whole."""
 
-    index: U32
+    index: U32  # as in assistant_message_updated
     text: str
 
 
@@ -32,22 +32,22 @@ class ToolCallStarted(OfTurn, frozen=True):
 
     call_id: CallId
     tool: str
-    input: Any  # its members keep the order they came in
-    freeform: bool = False  # `input` is the text as written
-    manual_input: bool = False
-    launch: Launch | None = None
+    input: Any  # as the model wrote it; members keep their order
+    freeform: bool = False  # `input` is a string with the text as written
+    manual_input: bool = False  # takes an input that the user chooses to type
+    launch: Launch | None = None  # how a shell call runs
 
 
 class ToolCallOutputUpdated(OfTurn, frozen=True):
-    """The output so far grew."""
+    """The output of a running call grew."""
 
     call_id: CallId
-    tail: str
-    bytes: U64
+    tail: str  # the end of the output so far
+    bytes: U64  # of the whole output so far
 
 
 class ToolCallInputChanged(OfTurn, frozen=True):
-    """The command began or stopped waiting for input."""
+    """The command of a call began or stopped waiting for input."""
 
     call_id: CallId
     input: InputWait
@@ -61,9 +61,9 @@ class ToolCallCompleted(OfTurn, frozen=True):
     output: str  # what the model reads
     truncated: bool  # cut in the middle
     is_error: bool
-    exit_code: I32 | None = None
+    exit_code: I32 | None = None  # of the command
     sandbox: SandboxSummary | None = None
     refusal: str | None = None  # why efr refused before the run
-    changes: FileChanges | None = None
-    diff: str | None = None
-    left_running: bool = False
+    changes: FileChanges | None = None  # of files, during the call
+    diff: str | None = None  # of a file tool's write, at most 2000 lines
+    left_running: bool = False  # the command of the call runs on

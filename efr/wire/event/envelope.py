@@ -20,7 +20,7 @@ else:
 class EventEnvelope(Wire, frozen=True, kw_only=True):
     """An event with its place in the log."""
 
-    seq: Seq
+    seq: Seq  # its place in the log of the whole daemon
     conversation_id: ConversationId | None = None  # absent for an event of the daemon as a whole
-    at: Time
+    at: Time  # when it was recorded
     event: _Event

@@ -68,6 +68,8 @@ KINDS: Final[dict[str, str]] = {
     "login_completed": "shells",
     "logout_completed": "shells",
 }
+# Events of the daemon as a whole: their envelope names no conversation.
+OF_DAEMON: Final = frozenset({"sandbox_unavailable", "login_completed", "logout_completed"})
 _LOADED: Final[dict[str, type[Struct]]] = {}
 
 

@@ -26,10 +26,10 @@ class ApprovalRequested(OfTurn, frozen=True):
     """A call waits for the user's answer."""
 
     call_id: CallId
-    summary: str
+    summary: str  # what the call wants, in one line
     diff_preview: str | None = None
     interactive: bool = False  # the call may wait for input at the terminal
-    exit: ExitInfo | None = None
+    exit: ExitInfo | None = None  # the exits that it asks for
     expires_in_secs: U32 | None = None  # only for a question with a fixed time to live
     local_only: bool = False  # only the user's own machine may answer
     reason: str | None = None  # why the mode asks
@@ -47,11 +47,11 @@ class ApprovalExpired(OfTurn, frozen=True):
     """Nobody answered in time, or the daemon restarted."""
 
     call_id: CallId
-    away: bool = False
+    away: bool = False  # the user was away
 
 
 class AlwaysRuleSaved(OfTurn, frozen=True):
-    """What became of the rule of an allow_always."""
+    """What became of the rule of an `allow_always`."""
 
     call_id: CallId
     outcome: AlwaysOutcome
@@ -64,11 +64,11 @@ class ExitRequested(OfTurn, frozen=True, kw_only=True):
     kinds: tuple[ExitKind, ...]
     grants: tuple[Grant, ...] = ()
     source: ExitSource
-    record: ExitRecord
+    record: ExitRecord  # what a judge sees
 
 
 class ExitReviewStarted(OfTurn, frozen=True):
-    """The classifier reads an exit."""
+    """A model reviews an exit."""
 
     call_id: CallId
     kinds: tuple[ExitKind, ...]
@@ -80,24 +80,24 @@ class ExitJudged(OfTurn, frozen=True):
     call_id: CallId
     judge: JudgeKind
     verdict: Verdict
-    model: str | None = None
+    model: str | None = None  # that judged
     latency_ms: U64 | None = None
     risk: Risk | None = None
     user_authorization: UserAuthorization | None = None
     category: str | None = None
     rationale: str | None = None
-    record_sha256: str | None = None  # lowercase hex
-    cached: bool = False
+    record_sha256: str | None = None  # of the record, in lowercase hex
+    cached: bool = False  # the answer to an equal record
     chain_step: ChainStep | None = None
     skipped: tuple[str, ...] = ()  # models that the chain skipped
-    reasked: bool = False
+    reasked: bool = False  # the model gave no real reason at first
 
 
 class ClassifierPaused(OfTurn, frozen=True):
     """Too many denials: the user decides for now."""
 
     reason: PauseReason
-    denials: U32
+    denials: U32  # how many there were
 
 
 class PresenceChanged(Recorded, frozen=True):
@@ -121,8 +121,8 @@ class HomeFileChanged(OfTurn, frozen=True):
 
     call_id: CallId
     path: Path
-    floor: bool
-    covered: bool | None = None
+    floor: bool  # a protected file, such as ~/.zshrc
+    covered: bool | None = None  # an undo can bring it back
     backup: Path | None = None  # only in older logs
     real: Path | None = None  # when `path` reaches it through a link
 
@@ -132,7 +132,7 @@ class SandboxSurfaceChanged(OfTurn, frozen=True):
 
     call_id: CallId
     changes: tuple[SurfaceChange, ...]
-    quarantined: bool
+    quarantined: bool  # they were moved away until the user answers
 
 
 class SurfaceQuestionRequested(OfTurn, frozen=True):
@@ -144,11 +144,11 @@ class SurfaceQuestionRequested(OfTurn, frozen=True):
 
 
 class SurfaceQuestionAnswered(OfTurn, frozen=True):
-    """The answer; without an origin it expired or the turn was interrupted."""
+    """The changes stay, or are taken back."""
 
     question_id: QuestionId
     keep: bool
-    origin: Origin | None = None
+    origin: Origin | None = None  # absent: it expired, or the turn was interrupted
 
 
 class TurnSurfaceReport(OfTurn, frozen=True):
@@ -160,4 +160,4 @@ class TurnSurfaceReport(OfTurn, frozen=True):
 class SandboxUnavailable(Recorded, frozen=True):
     """The sandbox does not work on this machine now."""
 
-    reason: str
+    reason: str  # one sentence

@@ -12,14 +12,14 @@ class ShellStarted(Recorded, frozen=True):
 
     pty_id: PtyId
     cwd: Path
-    pid: U32 | None = None
+    pid: U32 | None = None  # of the shell
 
 
 class ShellExited(Recorded, frozen=True):
-    """A hidden shell is gone; without a code a signal ended it."""
+    """A hidden shell is gone."""
 
     pty_id: PtyId
-    exit_code: I32 | None = None
+    exit_code: I32 | None = None  # absent: a signal ended it
 
 
 class CwdChanged(Recorded, frozen=True):
@@ -27,7 +27,7 @@ class CwdChanged(Recorded, frozen=True):
 
     pty_id: PtyId
     cwd: Path
-    host: str | None = None
+    host: str | None = None  # when that is another machine
 
 
 class ShellCommandDetached(ShellBusy, frozen=True, tag_field="kind", tag="shell_command_detached"):
@@ -39,17 +39,17 @@ class ShellCommandInputChanged(Recorded, frozen=True):
 
     call_id: CallId
     input: InputWait
-    contained: bool
+    contained: bool  # it runs in the sandbox
     looks_secret: bool = False
-    prompt: str | None = None
+    prompt: str | None = None  # the screen row of the cursor, at most 200 characters
 
 
 class ShellCommandEnded(Recorded, frozen=True):
-    """Such a command is over."""
+    """Such a command is over, or is a job now."""
 
     call_id: CallId
     how: ShellCommandEnd
-    exit_code: I32 | None = None
+    exit_code: I32 | None = None  # absent when not known
 
 
 class LoginCompleted(Recorded, frozen=True):

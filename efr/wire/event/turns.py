@@ -15,10 +15,11 @@ from efr.wire.shared.tokens import ContextUse, Usage
 
 
 class ConversationCreated(Recorded, frozen=True):
-    """The first event of a conversation."""
+    """A conversation began; this is its first event."""
 
     origin: Origin
-    tty: str | None = None
+    tty: str | None = None  # the terminal of its first prompt
+    # of its first prompt; absent without a directory and in old logs
     route: RouteScope | None = None
 
 
@@ -32,8 +33,8 @@ class TerminalAttached(Recorded, frozen=True, kw_only=True):
     """The conversation became that of a terminal's slot."""
 
     tty: str
-    route: RouteScope
-    shell_pid: U32 | None = None
+    route: RouteScope  # the slot
+    shell_pid: U32 | None = None  # absent when unknown
     how: AttachHow
 
 
@@ -49,25 +50,25 @@ class PromptQueued(OfTurn, frozen=True):
 
 
 class PromptWithdrawn(OfTurn, frozen=True):
-    """The last event of a turn that never starts."""
+    """A prompt was taken back; the last event of a turn that never starts."""
 
     origin: Origin
 
 
 class PromptHeld(OfTurn, frozen=True):
-    """Only in logs of earlier daemons."""
+    """A prompt waits for a confirmation; only in logs of earlier daemons."""
 
 
 class TurnStarted(OfTurn, frozen=True):
-    """A turn runs."""
+    """The daemon began to work on a prompt."""
 
-    cwd: Path
+    cwd: Path  # where the turn acts
     scope: Scope
     settings: EffectiveSettings | None = None  # absent in old logs
 
 
 class ScopeChanged(OfTurn, frozen=True, rename={"from_": "from"}):
-    """A turn acts in another scope from here on."""
+    """The turn acts in another scope from here on."""
 
     from_: Scope
     to: Scope
@@ -80,15 +81,15 @@ class TurnSteered(OfTurn, frozen=True):
 
 
 class SteeringDelivered(OfTurn, frozen=True):
-    """A model call read these turn_steered events."""
+    """A model call read steers."""
 
-    steers: tuple[Seq, ...]
+    steers: tuple[Seq, ...]  # numbers of the turn_steered events
 
 
 class SteeringWithdrawn(OfTurn, frozen=True):
     """Steers that no model call read were taken back."""
 
-    steers: tuple[Seq, ...]
+    steers: tuple[Seq, ...]  # numbers of the turn_steered events
     origin: Origin
 
 
@@ -111,8 +112,8 @@ class TurnCompleted(OfTurn, frozen=True):
     """The turn ended by itself."""
 
     usage: Usage | None = None
-    context: ContextUse | None = None
-    changes: FileChanges | None = None
+    context: ContextUse | None = None  # how full the context was at the end
+    changes: FileChanges | None = None  # the turn's first snapshot against its last
     stop: StopInfo | None = None  # absent for a normal answer
     undo: UndoSummary | None = None
 
@@ -128,4 +129,4 @@ class TurnFailed(OfTurn, frozen=True):
 
 
 class TurnCancelled(OfTurn, frozen=True):
-    """A restart ended the turn; without turn_started before it, the prompt never ran."""
+    """The turn never ran, or a restart of the daemon ended it."""

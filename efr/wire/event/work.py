@@ -33,7 +33,7 @@ from efr.wire.shared.tokens import Compaction
 class ConversationCompacted(
     Compaction, frozen=True, tag_field="kind", tag="conversation_compacted"
 ):
-    """A compaction; it belongs to a turn when it has a `turn_id`."""
+    """Older turns were replaced by a summary, or old tool results by stubs."""
 
 
 class SnapshotTaken(OfTurn, frozen=True):
@@ -41,10 +41,10 @@ class SnapshotTaken(OfTurn, frozen=True):
 
     root: Path
     phase: SnapshotPhase
-    commit: str
-    files: U32
-    skipped: U32
-    ms: U64
+    commit: str  # its hash
+    files: U32  # in the snapshot
+    skipped: U32  # files left out
+    ms: U64  # how long it took
 
 
 class UndoApplied(Recorded, frozen=True):
@@ -53,16 +53,16 @@ class UndoApplied(Recorded, frozen=True):
     conversation_id: ConversationId
     undone_turn_id: TurnId
     undo_id: UndoId
-    redo: bool
+    redo: bool  # they were made again
     origin: Origin
-    restored: U32
-    trashed: U32
-    deleted: U32
-    conflicts: U32
-    not_covered: U32
+    restored: U32  # files
+    trashed: U32  # files
+    deleted: U32  # files
+    conflicts: U32  # files left alone because they changed since
+    not_covered: U32  # files that no snapshot holds
     refs: tuple[UndoRef, ...] = ()
-    trash: Path | None = None
-    stopped: bool = False
+    trash: Path | None = None  # where removed files went
+    stopped: bool = False  # a write failed after files were changed
 
 
 class JobStarted(OfTurn, frozen=True):
@@ -70,16 +70,16 @@ class JobStarted(OfTurn, frozen=True):
 
     call_id: CallId
     job: JobInfo
-    launcher_pid: U32
-    launcher_start: U64  # as the kernel counts it
+    launcher_pid: U32  # the process that runs it
+    launcher_start: U64  # when that process started, as the kernel counts it
 
 
 class JobWatchMatched(Recorded, frozen=True):
-    """The watch of a job matched a line."""
+    """The watch of a job matched a line of its output."""
 
     job_id: JobId
     line: str
-    wakes_left: U32
+    wakes_left: U32  # turns that the watch may still start
 
 
 class JobEnded(Recorded, frozen=True, kw_only=True):
@@ -91,11 +91,11 @@ class JobEnded(Recorded, frozen=True, kw_only=True):
     stopped_by: JobStopBy | None = None
     output_bytes: U64
     ran_secs: U64
-    tail: str
+    tail: str  # the end of its output
     surface_changes: tuple[SurfaceChange, ...] = ()
     quarantined: bool = False
-    survivors: tuple[str, ...] = ()
-    launcher_lost: bool = False
+    survivors: tuple[str, ...] = ()  # programs that efr could not end
+    launcher_lost: bool = False  # the process that ran it was gone
     output_truncated: bool = False
     blocked: tuple[Blocked, ...] = ()
     blocked_more: U32 = 0
@@ -110,17 +110,17 @@ class JobNotice(Recorded, frozen=True):
     turn_id: TurnId
     job_id: JobId
     notice_kind: NoticeKind
-    woke: bool
-    source_seq: Seq  # the event that the notice tells about
+    woke: bool  # it started the turn
+    source_seq: Seq  # the event that it tells about
     not_user_input: bool  # always true
     text: str
 
 
 class JobNoticeHeld(Recorded, frozen=True):
-    """A notice started no turn."""
+    """News of a job started no turn."""
 
     job_id: JobId
-    source_seq: Seq
+    source_seq: Seq  # the event that it tells about
     reason: HeldReason
 
 
@@ -132,4 +132,4 @@ class JobPortForwarded(Recorded, frozen=True):
     port: U16
     outcome: ForwardOutcome
     by_job: JobId | None = None  # who has the port, for in_use
-    reason: str | None = None
+    reason: str | None = None  # a few words for `refused` and `limit`

@@ -6,7 +6,6 @@ from typing import TypeAlias
 
 from msgspec import field
 
-from efr.wire.method.base import NoParams
 from efr.wire.scalars import U32, U64, DaemonId, Params, Path, Secret, Tagged, Time, Wire
 from efr.wire.shared.grants import ExitKind
 from efr.wire.shared.sandbox import SandboxCheck, SandboxPathRole, SandboxPaths, SandboxStatus
@@ -22,7 +21,9 @@ from efr.wire.shared.status import (
     Roots,
 )
 
-ModelsListParams: TypeAlias = NoParams
+
+class ModelsListParams(Params, frozen=True):
+    """List the models that a prompt may name."""
 
 
 class ModelsListResult(Wire, frozen=True):
@@ -32,7 +33,8 @@ class ModelsListResult(Wire, frozen=True):
     catalog: Catalog | None = None
 
 
-ProjectsListParams: TypeAlias = NoParams
+class ProjectsListParams(Params, frozen=True):
+    """List the registered projects."""
 
 
 class ProjectsListResult(Wire, frozen=True):
@@ -43,7 +45,7 @@ class ProjectsListResult(Wire, frozen=True):
 
 
 class SandboxExplainParams(Params, frozen=True):
-    """What a path is to a contained call."""
+    """Tell what a path is to a contained call."""
 
     path: Path  # absolute, or relative to `cwd`
     cwd: Path | None = None
@@ -62,7 +64,8 @@ class SandboxExplainResult(Wire, frozen=True, kw_only=True):
     write_exit: ExitKind | None = None  # the exit that a write would be
 
 
-AdminStatusParams: TypeAlias = NoParams
+class AdminStatusParams(Params, frozen=True):
+    """Tell how the daemon is."""
 
 
 class AdminStatusResult(Wire, frozen=True):
@@ -73,19 +76,22 @@ class AdminStatusResult(Wire, frozen=True):
     protocol: U32
     pid: U32
     started_at: Time
-    screen_backend: str
+    screen_backend: str  # the program that draws screens
     conversations: U32  # with work in progress
     shells: U32  # hidden shells that run
     providers: tuple[ProviderStatus, ...]
     catalog: Catalog | None = None
-    roots: Roots | None = None
-    config: ConfigStatus | None = None
+    roots: Roots | None = None  # always there today
+    config: ConfigStatus | None = None  # always there today
     sandbox: SandboxStatus | None = None
     sandbox_paths: SandboxPaths | None = None
     full_mode: FullMode | None = None
 
 
-AdminConfigReloadParams: TypeAlias = NoParams
+class AdminConfigReloadParams(Params, frozen=True):
+    """Read the config file again now."""
+
+
 AdminConfigReloadResult: TypeAlias = ReloadResult
 
 
@@ -100,22 +106,23 @@ class AdminProjectAddParams(Params, frozen=True):
 class AdminProjectRemoveParams(Params, frozen=True):
     """Remove a project from the registry."""
 
-    path: Path
+    path: Path  # the project's root
 
 
 class ProjectChanged(Wire, frozen=True):
     """The project, the file that was written, and the reload after it."""
 
     project: ProjectInfo
-    file: Path
-    reload: ReloadResult
+    file: Path  # that was written
+    reload: ReloadResult  # that followed
 
 
 AdminProjectAddResult: TypeAlias = ProjectChanged
 AdminProjectRemoveResult: TypeAlias = ProjectChanged
 
 
-AdminLoginOpenaiParams: TypeAlias = NoParams
+class AdminLoginOpenaiParams(Params, frozen=True):
+    """Log in to an OpenAI subscription with a browser."""
 
 
 class LoginAuthorizeUrl(Tagged, frozen=True, tag="authorize_url"):
@@ -140,7 +147,7 @@ def _yes() -> bool:
 class AdminLoginApiKeyParams(Params, frozen=True):
     """Store an API key."""
 
-    provider: str
+    provider: str  # such as `openai-api`
     key: Secret
     check: bool = field(default_factory=_yes)  # ask the provider whether it takes the key
 
@@ -152,9 +159,9 @@ class AdminLoginApiKeyResult(Wire, frozen=True):
     """The key is stored."""
 
     provider: str
-    key_hint: str
-    checked: bool
-    active: bool
+    key_hint: str  # the known prefix and the last four characters
+    checked: bool  # false: the check was skipped
+    active: bool  # the provider is the one of new conversations
 
 
 class AdminLogoutParams(Params, frozen=True):
@@ -168,10 +175,11 @@ class AdminLogoutResult(Wire, frozen=True):
 
     provider: str
     logged_out: bool  # false: nothing was stored
-    active: bool = False
+    active: bool = False  # the provider is the one of new conversations
 
 
-AdminSandboxCheckParams: TypeAlias = NoParams
+class AdminSandboxCheckParams(Params, frozen=True):
+    """Check the sandbox now."""
 
 
 class AdminSandboxCheckResult(Wire, frozen=True):
@@ -179,5 +187,5 @@ class AdminSandboxCheckResult(Wire, frozen=True):
 
     status: SandboxStatus
     checks: tuple[SandboxCheck, ...]
-    launch_us: U64 | None = None
-    snapshot_launch_us: U64 | None = None
+    launch_us: U64 | None = None  # what a launch took
+    snapshot_launch_us: U64 | None = None  # what a launch with a snapshot took

@@ -19,7 +19,7 @@ from efr.wire.shared.judging import ApprovalDecision, Presence
 
 
 class ApprovalRespondParams(Params, frozen=True):
-    """Answer a question."""
+    """Answer the question of a call."""
 
     command_id: CommandId
     conversation_id: ConversationId
@@ -34,13 +34,13 @@ class ApprovalRespondResult(Wire, frozen=True):
 
 
 class InputRespondParams(Params, frozen=True, kw_only=True):
-    """A typed line for a command that waits."""
+    """Type a line for a command that waits for input."""
 
     conversation_id: ConversationId
     call_id: CallId
     text: Secret  # one line without its end, at most 1024 bytes
-    hidden: bool
-    manual: bool = False
+    hidden: bool  # true answers a hidden wait, false a visible one
+    manual: bool = False  # the user chose to type; no reported wait is needed
 
     def __repr__(self) -> str:
         return f"InputRespondParams(call_id={self.call_id!r}, text=[redacted])"
@@ -50,9 +50,10 @@ InputRespondResult: TypeAlias = Nothing
 
 
 class PresenceSetParams(Params, frozen=True, kw_only=True):
-    """The user says whether they are there."""
+    """Say whether the user is there."""
 
     command_id: CommandId
+    # absent: each one that had input since the daemon started
     conversation_id: ConversationId | None = None
     presence: Presence
 
@@ -62,11 +63,11 @@ class PresenceSetResult(Wire, frozen=True):
 
     presence: Presence
     changed: tuple[ConversationId, ...] = ()
-    seq: Seq | None = None  # of the last presence_changed
+    seq: Seq | None = None  # of the last presence_changed; absent when none changed
 
 
 class SandboxSurfaceRespondParams(Params, frozen=True):
-    """Whether changed files that run code stay."""
+    """Say whether changed files that run code stay."""
 
     command_id: CommandId
     conversation_id: ConversationId

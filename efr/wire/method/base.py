@@ -1,12 +1,8 @@
-"""What the params and results of methods are built on."""
+"""What the results of methods are built on."""
 
 from __future__ import annotations
 
-from efr.wire.scalars import Params, Wire
-
-
-class NoParams(Params, frozen=True):
-    """A method without params takes `{}`."""
+from efr.wire.scalars import Wire
 
 
 class Nothing(Wire, frozen=True):

@@ -38,65 +38,65 @@ from efr.wire.shared.tokens import (
 
 
 class ConversationsListParams(Params, frozen=True):
-    """A page of all conversations, or those of one terminal."""
+    """List all conversations, or those of one terminal."""
 
     cursor: Cursor | None = None  # absent: the first page
-    limit: U32 | None = None
-    tty: str | None = None
+    limit: U32 | None = None  # 50 when absent, at most 200
+    tty: str | None = None  # only that terminal's, its current one first, in one page
 
 
 class ConversationsListResult(Wire, frozen=True):
-    """The most recently updated first."""
+    """One page, the most recently updated first."""
 
     conversations: tuple[ConversationSummary, ...]
     next_cursor: Cursor | None = None  # absent on the last page
 
 
 class ConversationsRecentParams(Params, frozen=True):
-    """The recent list of a terminal in a directory."""
+    """List recent conversations, those of the scope of a directory first."""
 
-    tty: str | None = None
-    pwd: Path | None = None
-    limit: U32 | None = None
+    tty: str | None = None  # the asking terminal
+    pwd: Path | None = None  # its directory
+    limit: U32 | None = None  # 20 when absent, at most 200
 
 
 class ConversationsRecentResult(Wire, frozen=True, kw_only=True):
     """Those of the scope of `pwd` first; each part newest first."""
 
     scope: Place | None = None  # of `pwd`
-    current: ConversationId | None = None  # what the terminal holds
+    current: ConversationId | None = None  # what the terminal holds; absent without one
     conversations: tuple[RecentRow, ...]
 
 
 class ConversationsSearchParams(Params, frozen=True):
-    """A search over all conversations; an empty query is the recent list."""
+    """Search all conversations; an empty query gives the recent list."""
 
-    query: str
-    tty: str | None = None
-    pwd: Path | None = None
-    limit: U32 | None = None
-    stats: bool = False
+    query: str  # at most 256 characters, 16 words and phrases
+    tty: str | None = None  # as in conversations.recent
+    pwd: Path | None = None  # as in conversations.recent
+    limit: U32 | None = None  # 50 when absent, at most 200
+    stats: bool = False  # asks for `stats`
 
 
 class ConversationsSearchResult(Wire, frozen=True):
-    """The best first."""
+    """The conversations that match, best first."""
 
     rows: tuple[SearchRow, ...]
-    scope: Place | None = None
-    current: ConversationId | None = None
-    partial: SearchPartial | None = None
-    index: SearchIndex | None = None  # while it is being built
-    stats: SearchStats | None = None
+    scope: Place | None = None  # of `pwd`; absent without one
+    current: ConversationId | None = None  # what the terminal holds; absent without one
+    partial: SearchPartial | None = None  # why the search stopped early
+    index: SearchIndex | None = None  # only while the index is being built
+    stats: SearchStats | None = None  # only when asked for
 
 
 class ConversationsWatchParams(Params, frozen=True):
-    """Follow the recent list."""
+    """Follow the recent list while it changes."""
 
-    limit: U32 | None = None
+    limit: U32 | None = None  # 20 when absent, at most 50
 
 
 class WatchSnapshot(Tagged, frozen=True, tag="snapshot"):
-    """The first item."""
+    """The first item: the list as it is."""
 
     conversations: tuple[RecentRow, ...]
 
@@ -117,16 +117,16 @@ ConversationsWatchItem: TypeAlias = WatchSnapshot | WatchChanged | WatchRemoved
 
 
 class ConversationSubscribeParams(Params, frozen=True):
-    """Follow a conversation."""
+    """Follow a conversation: its events as they are recorded, and drafts on demand."""
 
     conversation_id: ConversationId
     after_seq: Seq | None = None  # the largest number the client has
     answers_input: bool = False  # a person at this client can answer a command that waits
-    drafts: bool = False
+    drafts: bool = False  # also send drafts
 
 
 class SubscribeEvent(EventEnvelope, frozen=True, tag_field="kind", tag="event"):
-    """One event."""
+    """One event of the conversation."""
 
 
 class SubscribeSnapshot(Tagged, frozen=True, kw_only=True, tag="snapshot"):
@@ -136,52 +136,52 @@ class SubscribeSnapshot(Tagged, frozen=True, kw_only=True, tag="snapshot"):
     events: tuple[EventEnvelope, ...]  # the newest, oldest first
     history_cursor: Cursor | None = None  # absent when `events` has the first one
     hwm: Seq  # the newest number of the whole log
-    live: Live | None = None
+    live: Live | None = None  # the running model call, if there is one
 
 
 class SubscribeDraft(Draft, frozen=True, tag_field="kind", tag="draft"):
-    """One draft."""
+    """What a running turn got before the log has it."""
 
 
 ConversationSubscribeItem: TypeAlias = SubscribeEvent | SubscribeSnapshot | SubscribeDraft
 
 
 class ConversationHistoryParams(Params, frozen=True):
-    """A page of a conversation's events."""
+    """Page back through the events of a conversation."""
 
     conversation_id: ConversationId
     cursor: Cursor | None = None  # absent: the newest page
-    limit: U32 | None = None
+    limit: U32 | None = None  # 100 when absent, at most 500
 
 
 class ConversationHistoryResult(Wire, frozen=True):
-    """Oldest first."""
+    """One page, oldest first."""
 
     events: tuple[EventEnvelope, ...]
     next_cursor: Cursor | None = None  # for older ones; absent at the beginning
 
 
 class ConversationSearchParams(Params, frozen=True):
-    """A search in one conversation."""
+    """Search one conversation."""
 
     conversation_id: ConversationId
-    query: str
-    limit: U32 | None = None
+    query: str  # as in conversations.search
+    limit: U32 | None = None  # 20 when absent, at most 50
 
 
 class ConversationSearchResult(Wire, frozen=True):
-    """The newest first."""
+    """The hits, newest first."""
 
     hits: tuple[SearchHit, ...]
-    title: str | None = None
-    partial: SearchPartial | None = None
+    title: str | None = None  # of the conversation
+    partial: SearchPartial | None = None  # why the search stopped early
 
 
 class ConversationContextParams(Params, frozen=True):
-    """What fills the model's context."""
+    """Tell what fills the model's context of a conversation."""
 
     conversation_id: ConversationId
-    model: str | None = None  # count for this one
+    model: str | None = None  # count for this model
 
 
 class ConversationContextResult(Wire, frozen=True, kw_only=True):
@@ -189,17 +189,17 @@ class ConversationContextResult(Wire, frozen=True, kw_only=True):
 
     model: str
     limits: ContextLimits
-    counted: ContextCount | None = None
-    estimate: ContextEstimate
+    counted: ContextCount | None = None  # absent without one since the newest compaction
+    estimate: ContextEstimate  # of the next request
     largest: tuple[ContextItem, ...] = ()  # at most 5
     compactions: tuple[ContextCompaction, ...] = ()  # oldest first
     cache: ContextCache
 
 
 class ConversationDiffParams(Params, frozen=True):
-    """What a turn changed."""
+    """Show what a turn changed in files."""
 
-    conversation_id: ConversationId | None = None
+    conversation_id: ConversationId | None = None  # absent: that of `turn_id`, else the terminal's
     turn_id: TurnId | None = None  # absent: the newest that ran to an end
     stat: bool = False  # the list only
 
@@ -208,5 +208,5 @@ class ConversationDiffResult(Wire, frozen=True):
     """The changes of one turn."""
 
     turn_id: TurnId
-    changes: FileChanges
-    diff: str | None = None  # unified; absent with `stat`
+    changes: FileChanges  # empty for a turn without snapshots
+    diff: str | None = None  # unified, at most 20,000 lines; absent with `stat`

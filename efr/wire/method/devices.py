@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from efr.wire.method.base import NoParams
 from efr.wire.scalars import Bytes, DeviceId, PairingId, Params, Tagged, Time, Wire
 from efr.wire.shared.connection import ScopeName
 from efr.wire.shared.devices import DeviceInfo, PairEnd, QrPayload
 
 
 class DevicePairStartParams(Params, frozen=True):
-    """Open a pairing."""
+    """Open a pairing and follow it."""
 
-    name: str | None = None
+    name: str | None = None  # of the device, when the user gave one
 
 
 class PairStarted(Tagged, frozen=True, tag="started"):
@@ -29,8 +28,8 @@ class PairPending(Tagged, frozen=True, tag="pending"):
 
     pairing_id: PairingId
     device_name: str
-    node_name: str
-    user_login: str
+    node_name: str  # of the phone in the tailnet
+    user_login: str  # of the phone's user in the tailnet
     key_fingerprint: str
     os: str | None = None
 
@@ -53,10 +52,10 @@ DevicePairStartItem: TypeAlias = PairStarted | PairPending | PairPaired | PairEn
 
 
 class DevicePairConfirmParams(Params, frozen=True):
-    """The user's answer."""
+    """Answer a pairing that waits."""
 
     pairing_id: PairingId
-    accept: bool
+    accept: bool  # false ends the pairing with `refused`
 
 
 class DevicePairConfirmResult(Wire, frozen=True):
@@ -66,10 +65,10 @@ class DevicePairConfirmResult(Wire, frozen=True):
 
 
 class DeviceEnrollParams(Params, frozen=True):
-    """A phone shows its token and its key."""
+    """Show a pairing's token and the phone's key."""
 
-    token: str
-    name: str
+    token: str  # of the QR code
+    name: str  # of the phone
     public_key: Bytes  # 65 bytes, a point of the P-256 curve
 
 
@@ -81,10 +80,10 @@ class DeviceEnrollResult(Wire, frozen=True):
 
 
 class DeviceProveParams(Params, frozen=True):
-    """A device proves that it holds its key."""
+    """Prove that this device holds its key."""
 
     device_id: DeviceId
-    signature: Bytes  # DER
+    signature: Bytes  # ECDSA with SHA-256, in DER
 
 
 class DeviceProveResult(Wire, frozen=True):
@@ -93,7 +92,8 @@ class DeviceProveResult(Wire, frozen=True):
     scopes: tuple[ScopeName, ...]
 
 
-DeviceListParams: TypeAlias = NoParams
+class DeviceListParams(Params, frozen=True):
+    """List every device, revoked ones too."""
 
 
 class DeviceListResult(Wire, frozen=True):
@@ -103,7 +103,7 @@ class DeviceListResult(Wire, frozen=True):
 
 
 class DeviceRevokeParams(Params, frozen=True):
-    """Lock a device out."""
+    """Lock a device out for good, and end its connections."""
 
     device_id: DeviceId
 

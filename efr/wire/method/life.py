@@ -24,7 +24,7 @@ from efr.wire.shared.tokens import Compaction
 
 
 class ConversationCompactParams(Params, frozen=True):
-    """Compact a conversation now."""
+    """Compact a conversation now; that starts no turn."""
 
     command_id: CommandId
     conversation_id: ConversationId
@@ -32,14 +32,14 @@ class ConversationCompactParams(Params, frozen=True):
 
 
 class ConversationCompactResult(Wire, frozen=True):
-    """The compaction as recorded."""
+    """The compaction as it was recorded."""
 
     seq: Seq  # of conversation_compacted
     compaction: Compaction
 
 
 class ConversationResumeParams(Params, frozen=True):
-    """Make a conversation that of a terminal."""
+    """Make a conversation that of a terminal's slot."""
 
     command_id: CommandId
     conversation_id: ConversationId
@@ -48,19 +48,19 @@ class ConversationResumeParams(Params, frozen=True):
 
 
 class ConversationResumed(Tagged, frozen=True, kw_only=True, tag="resumed"):
-    """The terminal holds it."""
+    """The terminal holds it; `terminal_attached` was recorded."""
 
     conversation_id: ConversationId
-    scope: Place
+    scope: Place  # where it acts
     title: str | None = None
     updated_at: Time
-    shell_dir: Path | None = None
+    shell_dir: Path | None = None  # where its hidden shell is
     here: bool = False  # the terminal held it already
     continues_here: bool = False  # a prompt from the terminal's directory continues it
 
 
 class ConversationResumeHeld(Tagged, frozen=True, tag="held"):
-    """Another terminal holds it; nothing moved."""
+    """Another open terminal holds it and `take` was not set; nothing moved."""
 
     tty: str
     title: str | None = None
@@ -76,7 +76,7 @@ ConversationResumeResult: TypeAlias = (
 
 
 class ConversationDeleteParams(Params, frozen=True):
-    """Delete a conversation."""
+    """Delete a conversation with everything that belongs to it."""
 
     command_id: CommandId
     conversation_id: ConversationId
@@ -89,12 +89,12 @@ class ConversationDeleted(Tagged, frozen=True, tag="deleted"):
 
     conversation_id: ConversationId
     title: str | None = None
-    jobs_stopped: U32 = 0
-    not_removed: tuple[Path, ...] = ()
+    jobs_stopped: U32 = 0  # jobs that had to be stopped
+    not_removed: tuple[Path, ...] = ()  # files that could not be removed
 
 
 class ConversationDeleteHeld(Tagged, frozen=True, tag="held"):
-    """Another terminal holds it; nothing happened."""
+    """Another open terminal holds it and `force` was not set; nothing happened."""
 
     tty: str
     title: str | None = None
@@ -110,15 +110,15 @@ ConversationDeleteResult: TypeAlias = (
 
 
 class TurnUndoParams(Params, frozen=True):
-    """Take a turn's changes back."""
+    """Take back what a turn changed in files, or make it again."""
 
     command_id: CommandId
     conversation_id: ConversationId | None = None
     turn_id: TurnId | None = None  # absent: the newest that can be undone
-    dry_run: bool = False
-    force: bool = False
-    redo: bool = False
-    list: bool = False
+    dry_run: bool = False  # say what would be done; change nothing
+    force: bool = False  # also files that changed since
+    redo: bool = False  # make an undone turn's changes again
+    list: bool = False  # only list the turns that can be undone
 
 
 class TurnUndoResult(Wire, frozen=True):
@@ -129,11 +129,11 @@ class TurnUndoResult(Wire, frozen=True):
     title: str | None = None
     undo_id: UndoId | None = None
     trash: Path | None = None  # where removed files went
-    applied: bool = False
+    applied: bool = False  # files were changed
     stopped: bool = False  # a write failed after files were changed
     resumed: bool = False  # it finished an earlier stopped undo
     entries: tuple[UndoEntry, ...] = ()
-    entries_more: U32 = 0
+    entries_more: U32 = 0  # left out of `entries`
     refs: tuple[UndoRef, ...] = ()
-    notes: tuple[str, ...] = ()
-    turns: tuple[UndoTurn, ...] = ()
+    notes: tuple[str, ...] = ()  # sentences for the user
+    turns: tuple[UndoTurn, ...] = ()  # only with `list`

@@ -23,15 +23,15 @@ from efr.wire.shared.shells import RecentCommand, ShellContext
 
 
 class PromptSendParams(Params, frozen=True, kw_only=True):
-    """A prompt."""
+    """Send a prompt; its answer comes as events of the conversation."""
 
     command_id: CommandId
-    conversation_id: ConversationId | None = None
-    new_conversation: bool = False
+    conversation_id: ConversationId | None = None  # absent: the daemon finds it from the terminal
+    new_conversation: bool = False  # start a new one; not together with `conversation_id`
     text: str
-    context: ShellContext | None = None
+    context: ShellContext | None = None  # the shell that the prompt was typed in
     last_command: str | None = None  # for the preamble only; never recorded
-    settings: TurnSettings = TurnSettings()
+    settings: TurnSettings = TurnSettings()  # absent members: those of the config
     recent_commands: tuple[RecentCommand, ...] = ()  # oldest first; for the preamble only
 
 
@@ -42,12 +42,12 @@ class PromptSendResult(Wire, frozen=True):
     turn_id: TurnId  # the turn that will answer
     seq: Seq  # of prompt_queued
     queued: bool  # another turn runs, so it waits
-    settings: EffectiveSettings | None = None
-    route: PromptRoute | None = None
+    settings: EffectiveSettings | None = None  # what it would run with now; always there today
+    route: PromptRoute | None = None  # only for a prompt with a terminal and without a conversation
 
 
 class PromptWithdrawParams(Params, frozen=True):
-    """Take a waiting prompt back."""
+    """Take back a prompt that waits."""
 
     command_id: CommandId
     conversation_id: ConversationId
@@ -55,7 +55,7 @@ class PromptWithdrawParams(Params, frozen=True):
 
 
 class PromptWithdrawResult(Wire, frozen=True):
-    """What was taken back."""
+    """The prompt that was taken back."""
 
     withdrawn: WithdrawnPrompt
 
@@ -65,11 +65,11 @@ class TurnInterruptParams(Params, frozen=True):
 
     command_id: CommandId
     conversation_id: ConversationId
-    turn_id: TurnId | None = None
-    resend_steers: tuple[Seq, ...] = ()
-    resend_as: LateSteer | None = None
-    withdraw_steers: tuple[Seq, ...] = ()
-    withdraw: tuple[TurnId, ...] = ()
+    turn_id: TurnId | None = None  # when it is not the running one: `conflict`
+    resend_steers: tuple[Seq, ...] = ()  # unread steers to send again as one prompt that runs next
+    resend_as: LateSteer | None = None  # of that prompt; absent: as the interrupted turn's prompt
+    withdraw_steers: tuple[Seq, ...] = ()  # unread steers to take back
+    withdraw: tuple[TurnId, ...] = ()  # turns of waiting prompts to take back
 
 
 class TurnInterruptResult(Wire, frozen=True):
@@ -78,16 +78,16 @@ class TurnInterruptResult(Wire, frozen=True):
     turn_id: TurnId
     seq: Seq  # of turn_interrupt_requested
     resent: ResentSteers | None = None
-    withdrawn: tuple[WithdrawnPrompt, ...] = ()
-    withdrawn_steers: tuple[WithdrawnSteer, ...] = ()
+    withdrawn: tuple[WithdrawnPrompt, ...] = ()  # in queue order
+    withdrawn_steers: tuple[WithdrawnSteer, ...] = ()  # in the order of their numbers
 
 
 class TurnSteerParams(Params, frozen=True, kw_only=True):
-    """A text for the running turn."""
+    """Give the running turn a text that its next model call reads."""
 
     command_id: CommandId
     conversation_id: ConversationId
-    turn_id: TurnId | None = None
+    turn_id: TurnId | None = None  # the turn it is meant for
     text: str
     if_late: LateSteer | None = None  # absent: a late steer is a conflict
 
@@ -96,5 +96,5 @@ class TurnSteerResult(Wire, frozen=True):
     """Where the steer went."""
 
     turn_id: TurnId  # the running turn, or the new one when queued
-    seq: Seq
-    queued: bool = False
+    seq: Seq  # of turn_steered, or of prompt_queued when queued
+    queued: bool = False  # it came late and became a prompt

@@ -25,8 +25,9 @@ from efr.wire.shared.shells import ShellBusy
 
 
 class JobsListParams(Params, frozen=True):
-    """The jobs of a conversation."""
+    """List background jobs."""
 
+    # absent: the terminal's, or all without a terminal
     conversation_id: ConversationId | None = None
 
 
@@ -37,10 +38,10 @@ class JobsListResult(Wire, frozen=True):
 
 
 class JobsStopParams(Params, frozen=True, kw_only=True):
-    """Stop a job."""
+    """Stop a background job."""
 
     command_id: CommandId
-    conversation_id: ConversationId | None = None
+    conversation_id: ConversationId | None = None  # absent: the terminal's
     job_id: JobId
 
 
@@ -51,7 +52,7 @@ class JobsStopResult(Wire, frozen=True):
 
 
 class CallBackgroundParams(Params, frozen=True):
-    """Move a running call to a background job."""
+    """Move a running shell call to a background job."""
 
     command_id: CommandId
     conversation_id: ConversationId
@@ -68,10 +69,10 @@ class CallMoved(Tagged, frozen=True, tag="moved"):
 class CallPreview(Tagged, frozen=True, tag="preview"):
     """A call outside the sandbox needs a yes first; nothing moved."""
 
-    token: str
+    token: str  # for `confirm`
     command: str
-    max_minutes: U32
-    exits: tuple[ExitKind, ...] = ()
+    max_minutes: U32  # how long the job may run
+    exits: tuple[ExitKind, ...] = ()  # what the call was allowed
 
 
 class CallBackgroundUnknown(Tagged, frozen=True, tag="unknown"):
@@ -82,41 +83,41 @@ CallBackgroundResult: TypeAlias = CallMoved | CallPreview | CallBackgroundUnknow
 
 
 class ShellInterruptParams(Params, frozen=True):
-    """SIGINT to a command left running, or the end of its hidden shell."""
+    """Interrupt a command that a call left running, or close its hidden shell."""
 
     command_id: CommandId
     conversation_id: ConversationId
     call_id: CallId
-    close: bool = False
+    close: bool = False  # close the hidden shell instead of a SIGINT
 
 
 ShellInterruptResult: TypeAlias = Nothing
 
 
 class ShellStatusParams(Params, frozen=True):
-    """What the hidden shell does."""
+    """Tell whether a command that was left running keeps the hidden shell busy."""
 
     conversation_id: ConversationId
 
 
 class ShellStatusResult(Wire, frozen=True):
-    """The command that keeps it busy; absent: it is free."""
+    """The command, if there is one."""
 
-    busy: ShellBusy | None = None
+    busy: ShellBusy | None = None  # absent: the shell is free
 
 
 class PtyAttachParams(Params, frozen=True):
-    """Follow a PTY."""
+    """Follow the screen and the output of a hidden shell."""
 
     pty_id: PtyId
     since_seq: Seq | None = None  # the offset already drawn
-    scrollback_rows: U32 | None = None
+    scrollback_rows: U32 | None = None  # 200 when absent, at most 5000
 
 
 class PtySnapshot(Tagged, frozen=True, tag="snapshot"):
     """The screen at an offset of the recording."""
 
-    seq: Seq
+    seq: Seq  # an offset in bytes
     snapshot: ScreenSnapshot
 
 
@@ -130,7 +131,7 @@ class PtyOutput(Tagged, frozen=True, tag="output"):
 class PtyResized(Tagged, frozen=True, tag="resized"):
     """The PTY has another size from here on."""
 
-    seq: Seq
+    seq: Seq  # an offset in bytes
     size: Size
 
 
@@ -138,7 +139,7 @@ PtyAttachItem: TypeAlias = PtySnapshot | PtyOutput | PtyResized
 
 
 class PtyWriteParams(Params, frozen=True):
-    """Type into a PTY."""
+    """Type bytes into a hidden shell."""
 
     pty_id: PtyId
     data: Bytes
@@ -148,7 +149,7 @@ PtyWriteResult: TypeAlias = Nothing
 
 
 class PtyResizeParams(Params, frozen=True):
-    """Ask for a size."""
+    """Ask for another size of a hidden shell's terminal."""
 
     pty_id: PtyId
     size: Size
@@ -161,11 +162,11 @@ class PtyResizeResult(Wire, frozen=True):
 
 
 class LeaseReportParams(Params, frozen=True, kw_only=True):
-    """What a client shows; it replaces the connection's earlier report."""
+    """Say what this client shows; it replaces the connection's earlier report."""
 
     conversations: tuple[ConversationId, ...] = ()
     ptys: tuple[PtyId, ...] = ()
-    visible: bool
+    visible: bool  # a person can see it
 
 
 class LeaseReportResult(Wire, frozen=True):

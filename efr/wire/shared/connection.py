@@ -13,11 +13,11 @@ from efr.wire.scalars import Path, Wire
 class ScopeName(StrEnum):
     """What a connection may do, from the least to the most powerful."""
 
-    READ = "read"
-    OPERATE = "operate"
-    APPROVE = "approve"
-    TERMINAL = "terminal"
-    ADMIN = "admin"
+    READ = "read"  # lists, subscriptions, history, models, projects
+    OPERATE = "operate"  # prompts, steers, interrupts, jobs, undo
+    APPROVE = "approve"  # answers to questions
+    TERMINAL = "terminal"  # screens and keys of hidden shells, typed answers, deletes
+    ADMIN = "admin"  # the daemon itself, logins, devices
 
 
 class Origin(StrEnum):
@@ -36,14 +36,15 @@ class Capabilities(Wire, frozen=True):
     after the known ones, sorted by name.
     """
 
-    admin: bool | None = None
+    admin: bool | None = None  # daemon: `admin.*` is open on this connection
+    # pty.attach can start with a snapshot; client: it can draw one
     screen_snapshots: bool | None = None
-    search: bool | None = None
-    drafts_coalesced: bool | None = None
-    snapshot_live: bool | None = None
-    approval_local_only: bool | None = None
-    device_prove: bool | None = None
-    conversations_watch: bool | None = None
+    search: bool | None = None  # daemon: answers conversations.search and conversation.search
+    drafts_coalesced: bool | None = None  # daemon: merges the drafts of a slow reader, loses none
+    snapshot_live: bool | None = None  # daemon: the snapshot of a subscription has `live`
+    approval_local_only: bool | None = None  # daemon: approval_requested has `local_only`
+    device_prove: bool | None = None  # daemon: the connection takes device.enroll and device.prove
+    conversations_watch: bool | None = None  # daemon: answers conversations.watch
     others: dict[str, Any] = field(default_factory=dict)
 
 

@@ -35,7 +35,7 @@ class DeviceInfo(Wire, frozen=True):
 class PairEnd(StrEnum):
     """Why a pairing ended without a device. Open."""
 
-    REFUSED = "refused"
-    EXPIRED = "expired"
-    ATTEMPTS = "attempts"
+    REFUSED = "refused"  # the user said no
+    EXPIRED = "expired"  # nobody came or answered in time, or the phone went away
+    ATTEMPTS = "attempts"  # too many wrong tokens
     UNKNOWN = "unknown"

@@ -11,15 +11,15 @@ from efr.wire.shared.tokens import CompactionTrigger, ContextUse
 class DraftText(Tagged, frozen=True, tag="text"):
     """Text added to a message; `offset` counts bytes of UTF-8."""
 
-    index: U32
-    offset: U64
+    index: U32  # as in assistant_message_updated
+    offset: U64  # bytes of UTF-8 before `delta`
     delta: str
 
 
 class DraftReasoning(Tagged, frozen=True, tag="reasoning"):
     """Reasoning added; `offset` counts bytes in the reasoning of the whole turn."""
 
-    offset: U64
+    offset: U64  # bytes of UTF-8 in the reasoning of the whole turn
     delta: str
     title: str | None = None
 
@@ -29,7 +29,7 @@ class DraftToolInput(Tagged, frozen=True, tag="tool_input"):
 
     call: U32  # position in this answer, from 0
     tool: str
-    bytes: U64
+    bytes: U64  # of the input so far
 
 
 class DraftContext(ContextUse, frozen=True, tag_field="kind", tag="context"):
@@ -57,9 +57,9 @@ class Live(Wire, frozen=True):
     """The running model call in a snapshot."""
 
     turn_id: TurnId
-    after_seq: Seq
+    after_seq: Seq  # as in a draft
     index: U32  # the current message
-    text: str
-    text_bytes: U64  # the offset at which drafts go on
+    text: str  # so far
+    text_bytes: U64  # UTF-8 bytes of `text`; drafts go on at this offset
     reasoning: str | None = None  # of the turn so far
-    reasoning_title: str | None = None
+    reasoning_title: str | None = None  # the newest one

@@ -20,9 +20,9 @@ class ExitInfo(Wire, frozen=True):
     launch: Launch  # how the call runs after a yes
     grants: tuple[Grant, ...] = ()  # exactly what a yes opens
     facts: tuple[str, ...] = ()  # one line each
-    model_reason: str | None = None
+    model_reason: str | None = None  # the model's own words
     judged: Judgement | None = None  # when the classifier judged first
-    user_only: bool = False
+    user_only: bool = False  # only the user may approve
     always: str | None = None  # the rule in words; only with it a client offers allow_always
 
 
@@ -42,7 +42,7 @@ class PathClass(StrEnum):
 class ActionFacts(Wire, frozen=True, kw_only=True):
     """What a call wants to do."""
 
-    tool: str
+    tool: str  # such as `shell`
     line: str  # exactly
     cwd: Path
     scope: Scope  # of the turn
@@ -50,10 +50,10 @@ class ActionFacts(Wire, frozen=True, kw_only=True):
     grants: tuple[Grant, ...] = ()
     source: ExitSource
     edit: str | None = None  # what a file tool would write to a floor file, cut at 8 KiB
-    background: bool = False
-    watch: bool = False
-    wake_turn: bool = False
-    max_minutes: U32 | None = None
+    background: bool = False  # the call starts a job
+    watch: bool = False  # the job has a watch
+    wake_turn: bool = False  # a job notice started the turn
+    max_minutes: U32 | None = None  # only for a call that starts a job
 
 
 class TargetFact(Wire, frozen=True, kw_only=True, rename={"class_": "class"}):
@@ -62,12 +62,12 @@ class TargetFact(Wire, frozen=True, kw_only=True, rename={"class_": "class"}):
     path: Path
     class_: PathClass | None = None
     in_write_root: bool
-    floor: bool
-    synced: bool
+    floor: bool  # a protected file, such as ~/.zshrc
+    synced: bool  # a synced folder holds it
     exists: bool
     named_in_user_messages: bool
-    backup_before_write: bool = False
-    masked: bool = False
+    backup_before_write: bool = False  # efr copies the file before
+    masked: bool = False  # the sandbox hides the path
 
 
 class HostFact(Wire, frozen=True):
@@ -77,7 +77,7 @@ class HostFact(Wire, frozen=True):
     on_allow_list: bool
     named_in_user_messages: bool
     refused_by_proxy: bool
-    project_remote: bool = False
+    project_remote: bool = False  # the host of a project's git remote
 
 
 class ProgramFact(Wire, frozen=True, kw_only=True):
@@ -85,7 +85,7 @@ class ProgramFact(Wire, frozen=True, kw_only=True):
 
     word: str
     resolved: Path | None = None  # an absolute path, or `builtin`
-    in_write_root: bool
+    in_write_root: bool  # a contained call can write it
     changed_this_turn: bool
 
 
@@ -122,24 +122,25 @@ class ExitFacts(Wire, frozen=True):
     targets: tuple[TargetFact, ...] = ()
     hosts: tuple[HostFact, ...] = ()
     programs: tuple[ProgramFact, ...] = ()
-    upload_patterns: tuple[str, ...] = ()
-    repo_surface_changed_this_turn: bool = False
+    upload_patterns: tuple[str, ...] = ()  # such as `git push`
+    repo_surface_changed_this_turn: bool = False  # a file that runs code changed in this turn
     git_status: GitCounts | None = None
-    snapshot_covers: bool | None = None
-    sandbox_export_names: tuple[str, ...] = ()
+    snapshot_covers: bool | None = None  # an undo can bring the targets back
+    sandbox_export_names: tuple[str, ...] = ()  # names of exported variables
+    # each is a list of two: the exit and its verdict
     previous_exits_this_turn: tuple[PreviousExit, ...] = ()
     refusals_in_a_row: U8 = field(default_factory=int)
     denials_in_a_row: U32 = 0
     denials_this_turn: U32 = 0
-    outside_commands: tuple[str, ...] = ()
-    desktop_read: bool = False
+    outside_commands: tuple[str, ...] = ()  # the commands that leave the sandbox
+    desktop_read: bool = False  # the desktop command only reads or reloads
     git_code: GitCode | None = None
 
 
 class ExitRecord(Wire, frozen=True):
     """Everything a judge sees of an exit."""
 
-    version: U32
+    version: U32  # 1
     user_messages: tuple[str, ...]  # newest last, at most 24 KiB, oldest dropped first
     action: ActionFacts
     facts: ExitFacts
@@ -148,11 +149,11 @@ class ExitRecord(Wire, frozen=True):
 class Needs(Wire, frozen=True):
     """What the model says a shell call needs; input of that tool, not of a method."""
 
-    write: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
-    sockets: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()  # paths, at most 8
+    hosts: tuple[str, ...] = ()  # at most 8
+    sockets: tuple[str, ...] = ()  # at most 2
     bus: BusKind | None = None
     device: str | None = None
-    unmask: tuple[str, ...] = ()
+    unmask: tuple[str, ...] = ()  # paths, at most 4
     outside: bool = False
-    reason: str | None = None
+    reason: str | None = None  # at most 300 characters

@@ -35,16 +35,16 @@ class FileChanges(Wire, frozen=True):
 
     files: tuple[FileChange, ...]  # at most 50, sorted by path
     more: U32 = field(default_factory=int)  # files left out
-    added: U32 = field(default_factory=int)  # lines in all files
-    removed: U32 = field(default_factory=int)
+    added: U32 = field(default_factory=int)  # lines in all files, also those left out
+    removed: U32 = field(default_factory=int)  # as `added`
 
 
 class UndoRoot(Wire, frozen=True):
     """A folder that an undo would touch."""
 
-    shown: str
-    files: U32 = 0
-    refs: U32 = 0
+    shown: str  # its path, as a client shows it
+    files: U32 = 0  # that would change
+    refs: U32 = 0  # git refs that would change
 
 
 class UndoSummary(Wire, frozen=True):
@@ -52,37 +52,37 @@ class UndoSummary(Wire, frozen=True):
 
     undoable: bool = False
     roots: tuple[UndoRoot, ...] = ()
-    home_files: U32 = 0
-    not_covered: tuple[str, ...] = ()
-    not_covered_more: U32 = 0
+    home_files: U32 = 0  # files of the home that are covered
+    not_covered: tuple[str, ...] = ()  # paths as a client shows them
+    not_covered_more: U32 = 0  # left out of that list
 
 
 class UndoAction(StrEnum):
     """What an undo does with one path. Open."""
 
-    RESTORE = "restore"
-    TRASH = "trash"
-    DELETE = "delete"
-    SKIP = "skip"
-    NOT_COVERED = "not_covered"
-    COMMAND = "command"
+    RESTORE = "restore"  # write the file as it was
+    TRASH = "trash"  # move the file to the trash
+    DELETE = "delete"  # delete the file
+    SKIP = "skip"  # leave it alone
+    NOT_COVERED = "not_covered"  # no snapshot holds it
+    COMMAND = "command"  # a command that efr cannot undo
     UNKNOWN = "unknown"
 
 
 class UndoReason(StrEnum):
     """Why an undo leaves a path alone. Open."""
 
-    CHANGED = "changed"
-    MISSING = "missing"
-    EXISTS = "exists"
-    IGNORED = "ignored"
-    TOO_LARGE = "too_large"
-    NOT_A_FILE = "not_a_file"
-    OUTSIDE = "outside"
-    NO_BACKUP = "no_backup"
-    PERMISSION = "permission"
-    IO = "io"
-    REF_MOVED = "ref_moved"
+    CHANGED = "changed"  # it changed since the turn
+    MISSING = "missing"  # it is gone
+    EXISTS = "exists"  # something is there now
+    IGNORED = "ignored"  # git ignores it
+    TOO_LARGE = "too_large"  # snapshots leave out files of its size
+    NOT_A_FILE = "not_a_file"  # a device, a socket or such
+    OUTSIDE = "outside"  # it is outside every project
+    NO_BACKUP = "no_backup"  # nothing holds its old content
+    PERMISSION = "permission"  # the system refused
+    IO = "io"  # reading or writing failed
+    REF_MOVED = "ref_moved"  # the git ref moved since
     UNKNOWN = "unknown"
 
 
@@ -110,9 +110,9 @@ class UndoTurn(Wire, frozen=True):
 
     turn_id: TurnId
     title: str | None = None
-    auto: bool = False
-    undone: bool = False
-    stopped: bool = False
+    auto: bool = False  # it ran in auto or full mode
+    undone: bool = False  # it was undone already
+    stopped: bool = False  # its undo stopped half way
     ended: Time | None = None
     full: bool = False  # then `auto` is true too
 
@@ -120,8 +120,8 @@ class UndoTurn(Wire, frozen=True):
 class SnapshotPhase(StrEnum):
     """Which side of a turn a snapshot shows. Open."""
 
-    PRE = "pre"
-    POST = "post"
+    PRE = "pre"  # before
+    POST = "post"  # after
     UNKNOWN = "unknown"
 
 
@@ -159,7 +159,7 @@ class UndoRefusalConflicts(Tagged, frozen=True, tag="conflicts"):
     """Every file of the turn changed since; it needs `force`."""
 
     paths: tuple[str, ...]
-    more: U32 = 0
+    more: U32 = 0  # left out of `paths`
 
 
 class UndoRefusalUnknown(Tagged, frozen=True, tag="unknown"):

@@ -31,31 +31,31 @@ class DesktopKind(StrEnum):
 class ExitKind(StrEnum):
     """A way out of the sandbox, in the protocol's order."""
 
-    WRITE = "write"
-    HOST = "host"
-    HOST_VIEW = "host_view"
-    SOCKET = "socket"
-    DESKTOP_IPC = "desktop_ipc"
-    BUS = "bus"
-    DEVICE = "device"
-    MASKED_READ = "masked_read"
-    DESTRUCTIVE = "destructive"
-    OUTSIDE = "outside"
-    PRIVILEGE = "privilege"
-    PERSISTENCE = "persistence"
-    UPLOAD = "upload"
-    SYNCED_WRITE = "synced_write"
-    ABOVE_ROOT = "above_root"
-    SECRET = "secret"
-    CONFIG = "config"
+    WRITE = "write"  # a write outside the write roots
+    HOST = "host"  # a network host
+    HOST_VIEW = "host_view"  # a look at the host's network
+    SOCKET = "socket"  # a Unix socket of a tool
+    DESKTOP_IPC = "desktop_ipc"  # the control socket of a desktop; for the user alone
+    BUS = "bus"  # a message bus
+    DEVICE = "device"  # a device node
+    MASKED_READ = "masked_read"  # a read of a masked path; for the user alone
+    DESTRUCTIVE = "destructive"  # something destructive inside the write roots
+    OUTSIDE = "outside"  # the model asked to run outside the sandbox
+    PRIVILEGE = "privilege"  # `sudo` and other ways to more rights; for the user alone
+    PERSISTENCE = "persistence"  # something that runs later; for the user alone
+    UPLOAD = "upload"  # data that leaves with credentials; for the user alone
+    SYNCED_WRITE = "synced_write"  # a write to a synced folder; for the user alone
+    ABOVE_ROOT = "above_root"  # a write at or above a write root; for the user alone
+    SECRET = "secret"  # a secret location; always denied
+    CONFIG = "config"  # efr's own config; always denied
 
 
 class ExitSource(StrEnum):
     """How efr came to know of an exit."""
 
-    PREDICTED = "predicted"
-    NEEDS = "needs"
-    CACHE_DELETE = "cache_delete"
+    PREDICTED = "predicted"  # efr read the command line
+    NEEDS = "needs"  # the model said so
+    CACHE_DELETE = "cache_delete"  # a contained call deleted in a real cache
 
 
 class GrantWrite(Tagged, frozen=True, tag="write"):
@@ -102,7 +102,7 @@ class GrantUnmask(Tagged, frozen=True, tag="unmask"):
 class GrantDesktop(Tagged, frozen=True, tag="desktop"):
     """The one control socket of the desktop that the prompt came from."""
 
-    # A desktop that the reader does not know makes the whole grant unknown.
+    # one that the reader does not know makes the whole grant unknown
     desktop: Annotated[DesktopKind, Meta(extra={"else": "unknown"})]
 
 

@@ -13,7 +13,7 @@ class Verdict(StrEnum):
 
     ALLOW = "allow"
     DENY = "deny"
-    ASK_USER = "ask_user"
+    ASK_USER = "ask_user"  # the user decides
 
 
 class Risk(StrEnum):
@@ -28,7 +28,7 @@ class Risk(StrEnum):
 class UserAuthorization(StrEnum):
     """How clearly the user asked for it."""
 
-    NONE = "none"
+    NONE = "none"  # not at all
     LOW = "low"
     MEDIUM = "medium"
     HIGH = "high"
@@ -37,37 +37,37 @@ class UserAuthorization(StrEnum):
 class JudgeKind(StrEnum):
     """Who judged."""
 
-    CLASSIFIER = "classifier"
-    USER = "user"
-    FLOOR = "floor"
-    ALWAYS = "always"
-    PRESENCE_EXPIRED = "presence_expired"
-    FULL = "full"
+    CLASSIFIER = "classifier"  # a model that reviews
+    USER = "user"  # the user
+    FLOOR = "floor"  # a rule that no answer changes
+    ALWAYS = "always"  # a saved rule
+    PRESENCE_EXPIRED = "presence_expired"  # nobody was there
+    FULL = "full"  # full mode let it run, or its question expired
 
 
 class ChainStep(StrEnum):
     """Which step of the judging chain answered. Open."""
 
-    CLASSIFIER_MODEL = "classifier_model"
-    TURN_MODEL = "turn_model"
-    USER = "user"
+    CLASSIFIER_MODEL = "classifier_model"  # the model set for reviews
+    TURN_MODEL = "turn_model"  # the model of the turn
+    USER = "user"  # the user
     UNKNOWN = "unknown"
 
 
 class PauseReason(StrEnum):
     """Why the classifier pauses. Open."""
 
-    IN_A_ROW = "in_a_row"
-    PER_TURN = "per_turn"
+    IN_A_ROW = "in_a_row"  # denials in a row
+    PER_TURN = "per_turn"  # denials in one turn
     UNKNOWN = "unknown"
 
 
 class ApprovalDecision(StrEnum):
     """The user's answer to a question."""
 
-    ALLOW = "allow"
-    DENY = "deny"
-    ALLOW_ALWAYS = "allow_always"
+    ALLOW = "allow"  # run the call
+    DENY = "deny"  # do not
+    ALLOW_ALWAYS = "allow_always"  # run it and save the rule that the question offered
 
 
 class Judgement(Wire, frozen=True):
@@ -83,18 +83,18 @@ class Judgement(Wire, frozen=True):
 class NotSavedReason(StrEnum):
     """Why a rule was not saved. Open."""
 
-    CHANGED = "changed"
-    READ_ONLY = "read_only"
-    LOAD_CHECK = "load_check"
-    IO = "io"
-    RELOAD_TIMEOUT = "reload_timeout"
+    CHANGED = "changed"  # the config file changed meanwhile
+    READ_ONLY = "read_only"  # the config file cannot be written
+    LOAD_CHECK = "load_check"  # the config would not load with the rule
+    IO = "io"  # reading or writing failed
+    RELOAD_TIMEOUT = "reload_timeout"  # the daemon did not take it in time
     UNKNOWN = "unknown"
 
 
 class AlwaysSaved(Tagged, frozen=True, tag="saved"):
     """The rule is in the config."""
 
-    index: U32
+    index: U32  # of the rule, in its file
     rule: str  # in words
 
 
@@ -122,7 +122,7 @@ class Presence(StrEnum):
 class PresenceSource(StrEnum):
     """What told efr. Open."""
 
-    INPUT = "input"
-    USER = "user"
-    TIMEOUT = "timeout"
+    INPUT = "input"  # the user typed
+    USER = "user"  # the user said so
+    TIMEOUT = "timeout"  # nothing was typed for a while
     UNKNOWN = "unknown"

@@ -14,9 +14,9 @@ class LateSteerQueue(Tagged, frozen=True, tag="queue"):
     """A late steer becomes a prompt with these."""
 
     context: ShellContext | None = None
-    last_command: str | None = None
+    last_command: str | None = None  # as in prompt.send
     settings: TurnSettings = TurnSettings()
-    recent_commands: tuple[RecentCommand, ...] = ()
+    recent_commands: tuple[RecentCommand, ...] = ()  # as in prompt.send
 
 
 LateSteer: TypeAlias = LateSteerQueue
@@ -63,11 +63,11 @@ class ResentSteers(Wire, frozen=True):
 class StopReason(StrEnum):
     """Why the model stopped. Open."""
 
-    END_TURN = "end_turn"
-    MAX_TOKENS = "max_tokens"
-    REFUSAL = "refusal"
-    CONTENT_FILTER = "content_filter"
-    PAUSE_TURN = "pause_turn"
+    END_TURN = "end_turn"  # the model was done
+    MAX_TOKENS = "max_tokens"  # the answer was cut
+    REFUSAL = "refusal"  # the model refused
+    CONTENT_FILTER = "content_filter"  # the provider cut the answer
+    PAUSE_TURN = "pause_turn"  # the provider paused the answer
     UNKNOWN = "unknown"
 
 

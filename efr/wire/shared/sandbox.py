@@ -11,16 +11,16 @@ from efr.wire.shared.grants import BusKind
 class BlockReason(StrEnum):
     """Why the proxy refused a connection. Open."""
 
-    NOT_ALLOWED = "not_allowed"
-    PRIVATE_ADDRESS = "private_address"
-    SNI_MISMATCH = "sni_mismatch"
-    UPLOAD_LIMIT = "upload_limit"
-    METHOD = "method"
-    IP_LITERAL = "ip_literal"
-    NOT_TLS = "not_tls"
-    BAD_REQUEST = "bad_request"
-    LIMIT = "limit"
-    DENIED = "denied"
+    NOT_ALLOWED = "not_allowed"  # no grant and no list allows the host
+    PRIVATE_ADDRESS = "private_address"  # the name leads to a private address
+    SNI_MISMATCH = "sni_mismatch"  # TLS names another host
+    UPLOAD_LIMIT = "upload_limit"  # too much was sent
+    METHOD = "method"  # the HTTP method is not allowed
+    IP_LITERAL = "ip_literal"  # an address in place of a name
+    NOT_TLS = "not_tls"  # the connection is not encrypted
+    BAD_REQUEST = "bad_request"  # the proxy could not read the request
+    LIMIT = "limit"  # too many connections
+    DENIED = "denied"  # the host is on the deny list; no grant opens it
     UNKNOWN = "unknown"
 
 
@@ -30,26 +30,26 @@ class Blocked(Wire, frozen=True):
     host: str
     port: U16
     reason: BlockReason
-    count: U32 = 1
+    count: U32 = 1  # how many there were
 
 
 class BusRefused(Wire, frozen=True):
     """Messages that the bus filter refused."""
 
     bus: BusKind
-    name: str | None = None
+    name: str | None = None  # whom the message was for
     member: str | None = None
     path: str | None = None
-    count: U32 = 1
+    count: U32 = 1  # how many there were
 
 
 class SurfaceChange(Wire, frozen=True, kw_only=True):
     """A file that runs code changed."""
 
     path: Path
-    rule: str
-    key: str | None = None
-    quarantined: bool
+    rule: str  # why efr thinks that it runs code
+    key: str | None = None  # the changed key of a config file
+    quarantined: bool  # it was moved away until the user answers
 
 
 class ReportedFile(Wire, frozen=True):
@@ -63,45 +63,45 @@ class SandboxSummary(Wire, frozen=True):
     """What a sandboxed call did; names only, never a value or a file's content."""
 
     confined: bool  # false for the exit child
-    cwd_changed: bool = False
+    cwd_changed: bool = False  # the hidden shell's directory changed
     promoted: tuple[str, ...] = ()  # exported names that reached the hidden shell
-    kept_out: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()
-    background_stopped: tuple[str, ...] = ()
+    kept_out: tuple[str, ...] = ()  # exported names that stay in the sandbox
+    dropped: tuple[str, ...] = ()  # exported names that are dropped
+    background_stopped: tuple[str, ...] = ()  # programs stopped at the end of the call
     survivors: tuple[str, ...] = ()  # programs that efr could not end
     blocked: tuple[Blocked, ...] = ()  # at most 32
     surface_changes: tuple[SurfaceChange, ...] = ()
     setup_error: str | None = None  # the command did not run
-    cache_deletes: tuple[Path, ...] = ()
-    cache_deletes_more: U32 = 0
-    blocked_more: U32 = 0
-    proxied: bool = False
+    cache_deletes: tuple[Path, ...] = ()  # deletes in a real cache
+    cache_deletes_more: U32 = 0  # left out of that list
+    blocked_more: U32 = 0  # refusals left out of `blocked`
+    proxied: bool = False  # the call ran with a proxy
     bus_refused: tuple[BusRefused, ...] = ()  # at most 16
-    bus_refused_more: U32 = 0
+    bus_refused_more: U32 = 0  # left out of that list
 
 
 class CacheMode(StrEnum):
     """How a contained call sees the caches."""
 
-    OVERLAY = "overlay"
-    TMP = "tmp"
-    READONLY = "readonly"
+    OVERLAY = "overlay"  # through an overlay
+    TMP = "tmp"  # as an empty folder
+    READONLY = "readonly"  # read-only
 
 
 class NetworkMode(StrEnum):
     """Which network a contained call has."""
 
     NONE = "none"
-    PROXY = "proxy"
+    PROXY = "proxy"  # through efr's proxy
 
 
 class BusProxyOff(StrEnum):
     """Why the bus filter is off. Open."""
 
-    CONFIG = "config"
-    NO_PROGRAM = "no_program"
-    SELF_TEST = "self_test"
-    OLD_VERSION = "old_version"
+    CONFIG = "config"  # the user turned it off
+    NO_PROGRAM = "no_program"  # the program is not there
+    SELF_TEST = "self_test"  # its self-test failed
+    OLD_VERSION = "old_version"  # the program is too old
     UNKNOWN = "unknown"
 
 
@@ -109,11 +109,11 @@ class SandboxStatus(Wire, frozen=True, kw_only=True):
     """Whether the sandbox works here, and how."""
 
     available: bool
-    reason: str | None = None
-    fix: str | None = None
+    reason: str | None = None  # why it does not
+    fix: str | None = None  # what would help
     landlock_abi: U32 | None = None
     errata: U32 | None = None  # a bit mask
-    bwrap: Path | None = None
+    bwrap: Path | None = None  # the bubblewrap program
     bwrap_version: str | None = None
     cache_mode: CacheMode
     network_mode: NetworkMode
@@ -121,8 +121,8 @@ class SandboxStatus(Wire, frozen=True, kw_only=True):
     netview: bool = False  # its self-test passed
     netview_off: bool = False  # the user turned it off
     proxy: bool = False  # its self-test passed
-    bus_proxy: bool = False
-    bus_proxy_off: BusProxyOff | None = None
+    bus_proxy: bool = False  # the bus filter runs
+    bus_proxy_off: BusProxyOff | None = None  # why it does not
 
 
 class CheckOutcome(StrEnum):
@@ -148,7 +148,7 @@ class SandboxPaths(Wire, frozen=True, kw_only=True):
 
     launcher: Path | None = None
     launcher_source: Path | None = None
-    launcher_sha256_ok: bool | None = None
+    launcher_sha256_ok: bool | None = None  # the launcher is the one that efr built
     state: Path
     runtime: Path
 
@@ -156,10 +156,10 @@ class SandboxPaths(Wire, frozen=True, kw_only=True):
 class SandboxPathRole(StrEnum):
     """What a path is to a contained call."""
 
-    WRITE_ROOT = "write_root"
-    CACHE_OVERLAY = "cache_overlay"
-    PRIVATE_TMP = "private_tmp"
-    READ_ONLY = "read_only"
-    MASKED = "masked"
-    FLOOR = "floor"
-    GRANTED = "granted"
+    WRITE_ROOT = "write_root"  # writable
+    CACHE_OVERLAY = "cache_overlay"  # writable, but the real cache stays
+    PRIVATE_TMP = "private_tmp"  # a folder of the call's own
+    READ_ONLY = "read_only"  # readable
+    MASKED = "masked"  # hidden
+    FLOOR = "floor"  # protected: a write is an exit
+    GRANTED = "granted"  # opened by a grant

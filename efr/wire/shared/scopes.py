@@ -65,7 +65,7 @@ class NewReasonIdle(Tagged, frozen=True, tag="idle"):
 class NewReasonMoved(Tagged, frozen=True, tag="moved"):
     """The conversation went to another terminal."""
 
-    tty: str
+    tty: str  # where it went
     title: str | None = None
 
 
@@ -93,7 +93,7 @@ class RouteSwitchPickedUp(Tagged, frozen=True, kw_only=True, tag="picked_up"):
 class RouteSwitchNew(Tagged, frozen=True, kw_only=True, tag="new", rename={"from_": "from"}):
     """A new conversation started."""
 
-    from_: Place | None = None
+    from_: Place | None = None  # the place of the earlier conversation
     reason: NewReason
 
 
@@ -120,14 +120,14 @@ RepoHint: TypeAlias = RepoHintGitRepo | RepoHintUnknown
 class PromptRoute(Wire, frozen=True):
     """Where a prompt went, for its terminal."""
 
-    scope: Place
-    switch: RouteSwitch | None = None
-    hint: RepoHint | None = None
+    scope: Place  # where the prompt acts
+    switch: RouteSwitch | None = None  # only when the terminal's conversation changed
+    hint: RepoHint | None = None  # at most once a day for each repository
 
 
 class AttachHow(StrEnum):
     """How a conversation came to a terminal's slot. Open."""
 
-    PICKED_UP = "picked_up"
-    RESUMED = "resumed"
+    PICKED_UP = "picked_up"  # a prompt picked it up
+    RESUMED = "resumed"  # the user resumed it
     UNKNOWN = "unknown"

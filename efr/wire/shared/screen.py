@@ -27,8 +27,8 @@ class CursorPos(Wire, frozen=True):
 class Color(Wire, frozen=True):
     """A colour: exactly one of the two is set."""
 
-    indexed: U8 | None = None
-    rgb: tuple[U8, U8, U8] | None = None
+    indexed: U8 | None = None  # of the palette
+    rgb: tuple[U8, U8, U8] | None = None  # red, green, blue
 
     def __post_init__(self) -> None:
         if (self.indexed is None) == (self.rgb is None):
@@ -49,14 +49,14 @@ class Cell(Wire, frozen=True):
     italic: bool = False
     underline: bool = False
     inverse: bool = False
-    wide: bool = False
+    wide: bool = False  # it covers two columns
 
 
 class RowCells(Wire, frozen=True):
     """One row; blank cells at its end may be left out."""
 
     cells: tuple[Cell, ...]
-    wrapped: bool = False
+    wrapped: bool = False  # the next row goes on with the same line
 
 
 class ScreenSnapshot(Wire, frozen=True):
@@ -67,4 +67,4 @@ class ScreenSnapshot(Wire, frozen=True):
     rows: tuple[RowCells, ...]
     scrollback: tuple[RowCells, ...] = ()  # oldest first
     title: str | None = None
-    alternate_screen: bool = False
+    alternate_screen: bool = False  # a full-screen program runs

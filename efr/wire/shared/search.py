@@ -11,18 +11,18 @@ from efr.wire.shared.conversations import RecentRow
 class SearchKind(StrEnum):
     """What a hit stands in. Open."""
 
-    TITLE = "title"
-    PROMPT = "prompt"
-    ANSWER = "answer"
-    COMMAND = "command"
+    TITLE = "title"  # the conversation's title
+    PROMPT = "prompt"  # a prompt or a steer
+    ANSWER = "answer"  # an assistant message
+    COMMAND = "command"  # a command that ran
     UNKNOWN = "unknown"
 
 
 class SearchPartial(StrEnum):
     """Why a search stopped early. Open."""
 
-    ROW_CAP = "row_cap"
-    TIME_CAP = "time_cap"
+    ROW_CAP = "row_cap"  # it read enough rows
+    TIME_CAP = "time_cap"  # it took too long
     UNKNOWN = "unknown"
 
 
@@ -44,17 +44,17 @@ class SearchHit(Wire, frozen=True, kw_only=True):
     """One hit in a conversation."""
 
     kind: SearchKind
-    seq: Seq
-    turn_id: TurnId | None = None
+    seq: Seq  # the event of the hit
+    turn_id: TurnId | None = None  # absent outside a turn
     at: Time
-    history_cursor: Cursor
+    history_cursor: Cursor  # for conversation.history, to page to the hit
     lines: tuple[SearchLine, ...]
 
 
 class SearchIndex(Wire, frozen=True):
     """How far the index is built."""
 
-    percent: U32
+    percent: U32  # 0 to 100
 
 
 class SearchStats(Wire, frozen=True):
@@ -71,5 +71,5 @@ class SearchRow(Wire, frozen=True):
 
     conversation: RecentRow
     short_id: str  # the shortest start of the id that names it alone, at least 8 characters
-    title_ranges: tuple[Range, ...] = ()
+    title_ranges: tuple[Range, ...] = ()  # what matched in the title
     hit: SearchHit | None = None

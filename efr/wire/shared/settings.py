@@ -10,19 +10,19 @@ from efr.wire.scalars import Wire
 class Mode(StrEnum):
     """How much a turn may do without asking, from the strictest to the loosest."""
 
-    MANUAL = "manual"
-    CAUTIOUS = "cautious"
-    AUTO = "auto"
-    FULL = "full"
+    MANUAL = "manual"  # asks before every call that no rule of the user's allows
+    CAUTIOUS = "cautious"  # reads run; writes outside the turn's project and most commands ask
+    AUTO = "auto"  # shell lines run in a sandbox; what leaves it is judged on its own
+    FULL = "full"  # everything runs as the user; a few floors stay
 
 
 class FullRefusal(StrEnum):
     """Why full mode is refused although the config allows it. Open."""
 
-    ROOT = "root"
-    SNAPSHOT_OFF = "snapshot_off"
-    UNDO_OFF = "undo_off"
-    NO_ZSH = "no_zsh"
+    ROOT = "root"  # efrd runs as root
+    SNAPSHOT_OFF = "snapshot_off"  # snapshots are off
+    UNDO_OFF = "undo_off"  # undo is off
+    NO_ZSH = "no_zsh"  # there is no zsh
     UNKNOWN = "unknown"
 
 
@@ -31,7 +31,7 @@ class TurnSettings(Wire, frozen=True):
 
     mode: Mode | None = None
     model: str | None = None
-    effort: str | None = None
+    effort: str | None = None  # how long the model thinks; a plain word
 
 
 class Overridden(Wire, frozen=True):
@@ -55,5 +55,5 @@ class EffectiveSettings(Wire, frozen=True):
     mode: Mode
     model: str
     effort: str | None = None  # absent: none is sent
-    overridden: Overridden = Overridden()
-    fallback: ModeFallback | None = None
+    overridden: Overridden = Overridden()  # which values came from the prompt
+    fallback: ModeFallback | None = None  # why the mode is stricter than asked

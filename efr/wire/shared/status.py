@@ -23,18 +23,18 @@ class ModelInfo(Wire, frozen=True, kw_only=True):
     default_effort: str | None = None
     default: bool = False  # for a prompt that names none; at most one
     source: ModelSource
-    context_window: U64 | None = None
-    max_context_window: U64 | None = None
-    prefer_websockets: bool = False
+    context_window: U64 | None = None  # that efr uses
+    max_context_window: U64 | None = None  # the largest that the config may set
+    prefer_websockets: bool = False  # the provider prefers its WebSocket for this model
 
 
 class CatalogOrigin(StrEnum):
     """Where the list of models comes from."""
 
-    BACKEND = "backend"
-    CACHE = "cache"
-    BUILTIN = "builtin"
-    MISSING = "missing"
+    BACKEND = "backend"  # fetched from the provider
+    CACHE = "cache"  # an earlier fetch
+    BUILTIN = "builtin"  # a list in efr itself
+    MISSING = "missing"  # none yet
 
 
 class Catalog(Wire, frozen=True, kw_only=True):
@@ -48,30 +48,31 @@ class Catalog(Wire, frozen=True, kw_only=True):
 class LoginKind(StrEnum):
     """How the user is logged in."""
 
-    SUBSCRIPTION = "subscription"
-    API_KEY = "api_key"
+    SUBSCRIPTION = "subscription"  # in a browser
+    API_KEY = "api_key"  # with a key
 
 
 class ProviderStatus(Wire, frozen=True):
     """One provider and its login."""
 
-    provider: str
+    provider: str  # such as `openai-api`
     logged_in: bool
     expires_at: Time | None = None  # of a token that can be refreshed
-    active: bool = False
+    active: bool = False  # the provider of new conversations
     login: LoginKind | None = None
-    key_hint: str | None = None
+    key_hint: str | None = None  # the known prefix and the last four characters
     key_refused_at: Time | None = None  # absent while the key works
+    # when the provider last answered the key; absent when unknown
     key_checked_at: Time | None = None
 
 
 class RootSource(StrEnum):
     """What named a root folder."""
 
-    DIR_VARIABLE = "dir_variable"
-    EFR_HOME = "efr_home"
-    XDG = "xdg"
-    RUN_USER = "run_user"
+    DIR_VARIABLE = "dir_variable"  # the variable of this one folder
+    EFR_HOME = "efr_home"  # `$EFR_HOME`
+    XDG = "xdg"  # an XDG variable or its default
+    RUN_USER = "run_user"  # /run/user/UID
 
 
 class RootDir(Wire, frozen=True):
@@ -108,10 +109,10 @@ class HeldConfig(Wire, frozen=True):
 class ConfigStatus(Wire, frozen=True):
     """The config file and its last reload."""
 
-    path: Path
+    path: Path  # of config.toml
     exists: bool
     symlink_target: Path | None = None
-    reload_error: ConfigFileError | None = None
+    reload_error: ConfigFileError | None = None  # of the last reload
     restart_needed: tuple[str, ...] = ()  # dotted keys
     held: HeldConfig | None = None
 
@@ -119,8 +120,8 @@ class ConfigStatus(Wire, frozen=True):
 class FullMode(Wire, frozen=True):
     """Whether full mode may run."""
 
-    allowed: bool
-    refused: FullRefusal | None = None
+    allowed: bool  # the config allows it
+    refused: FullRefusal | None = None  # why it is refused all the same
 
 
 class ReloadResult(Wire, frozen=True):
@@ -128,8 +129,8 @@ class ReloadResult(Wire, frozen=True):
 
     applied: bool
     error: ConfigFileError | None = None
-    restart_needed: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    restart_needed: tuple[str, ...] = ()  # dotted keys that count only after a restart
+    warnings: tuple[str, ...] = ()  # one sentence each, each once
 
 
 class ProjectInfo(Wire, frozen=True):

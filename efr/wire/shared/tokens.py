@@ -10,13 +10,13 @@ from efr.wire.scalars import U32, U64, CompactionId, Seq, Time, TurnId, Wire
 class Usage(Wire, frozen=True):
     """Tokens of a turn, summed over its model calls."""
 
-    input_tokens: U64
-    output_tokens: U64
-    cached_input_tokens: U64 = 0  # part of the input
+    input_tokens: U64  # sent, cached ones included
+    output_tokens: U64  # received, reasoning included
+    cached_input_tokens: U64 = 0  # part of the input that the provider had cached
     reasoning_tokens: U64 = 0  # part of the output
-    cache_write_tokens: U64 = 0  # part of the input
-    cache_write_1h_tokens: U64 = 0  # part of the cache writes
-    context_tokens: U64 = 0  # of the last model call, not a sum
+    cache_write_tokens: U64 = 0  # part of the input that went into the cache
+    cache_write_1h_tokens: U64 = 0  # part of the cache writes that lives for an hour
+    context_tokens: U64 = 0  # input and output of the last model call, not a sum
 
 
 class ContextUse(Wire, frozen=True):
@@ -30,31 +30,31 @@ class ContextUse(Wire, frozen=True):
 class CompactionTrigger(StrEnum):
     """What started a compaction."""
 
-    AUTO = "auto"
-    MANUAL = "manual"
-    OVERFLOW = "overflow"
+    AUTO = "auto"  # the context was nearly full
+    MANUAL = "manual"  # the user asked
+    OVERFLOW = "overflow"  # the provider refused a request as too long
 
 
 class Compaction(Wire, frozen=True, kw_only=True):
     """One compaction of a conversation, as recorded."""
 
     compaction_id: CompactionId
-    turn_id: TurnId | None = None  # absent for a manual one
+    turn_id: TurnId | None = None  # absent for one between turns
     trigger: CompactionTrigger
-    focus: str | None = None
-    model: str
-    window: U64
-    limit: U64
+    focus: str | None = None  # what the user asked to keep
+    model: str  # of the summary
+    window: U64  # of that model
+    limit: U64  # as in the context of a turn
     tokens_before: U64
     tokens_after: U64  # an estimate
     through_turn: TurnId  # the newest turn that is covered, in full or in part
     through_message: U32 | None = None  # covered before this message of it; absent: all of it
-    kept_turns: U32
-    pruned_outputs: U32 = 0
-    pruned_tokens: U64 = 0
-    omitted_turns: U32 = 0
-    omitted_messages: U32 = 0
-    fresh: str | None = None
+    kept_turns: U32  # kept as they are, in full or in part
+    pruned_outputs: U32 = 0  # tool results replaced by a stub
+    pruned_tokens: U64 = 0  # what that freed, an estimate
+    omitted_turns: U32 = 0  # turns that the summary never saw
+    omitted_messages: U32 = 0  # messages that the summary never saw
+    fresh: str | None = None  # what is sent before the summary; absent without one
     summary: str | None = None  # absent when pruning alone was enough
     usage: Usage | None = None  # of the summary request
 
@@ -62,25 +62,25 @@ class Compaction(Wire, frozen=True, kw_only=True):
 class ContextPartKind(StrEnum):
     """What a part of the context is made of. Open."""
 
-    SYSTEM_PROMPT = "system_prompt"
-    TOOLS = "tools"
-    FRESH = "fresh"
-    SUMMARY = "summary"
-    PROMPTS = "prompts"
-    ANSWERS = "answers"
-    TOOL_CALLS = "tool_calls"
-    TOOL_OUTPUTS = "tool_outputs"
+    SYSTEM_PROMPT = "system_prompt"  # efr's instructions
+    TOOLS = "tools"  # the definitions of the tools
+    FRESH = "fresh"  # what is sent before a summary
+    SUMMARY = "summary"  # of earlier turns
+    PROMPTS = "prompts"  # of the user
+    ANSWERS = "answers"  # of the model
+    TOOL_CALLS = "tool_calls"  # of the model
+    TOOL_OUTPUTS = "tool_outputs"  # what the calls gave
     UNKNOWN = "unknown"
 
 
 class ContextLimits(Wire, frozen=True):
     """The sizes that matter for a conversation's next request."""
 
-    window: U64
-    window_known: bool
-    trigger: U64
-    hard_cap: U64
-    auto: bool
+    window: U64  # of the model
+    window_known: bool  # false: a guess
+    trigger: U64  # where a compaction starts by itself
+    hard_cap: U64  # what a request may hold at most
+    auto: bool  # compactions start by themselves
 
 
 class ContextCount(Wire, frozen=True):
@@ -95,7 +95,7 @@ class ContextPart(Wire, frozen=True):
 
     kind: ContextPartKind
     tokens: U64
-    items: U32
+    items: U32  # how many there are
 
 
 class ContextEstimate(Wire, frozen=True):
@@ -109,7 +109,7 @@ class ContextItem(Wire, frozen=True, kw_only=True):
     """One of the largest pieces of the context."""
 
     kind: ContextPartKind
-    label: str
+    label: str  # what it is, without its text
     turn_id: TurnId | None = None
     tokens: U64
 
@@ -127,7 +127,7 @@ class ContextCompaction(Wire, frozen=True):
 class ContextCache(Wire, frozen=True):
     """Cache use of a conversation's model calls."""
 
-    calls: U64
+    calls: U64  # model calls that were counted
     input_tokens: U64
     cached_input_tokens: U64 = 0
     cache_write_tokens: U64 = 0
