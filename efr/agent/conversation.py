@@ -21,14 +21,14 @@ from efr.agent.presence import Presence
 from efr.agent.queue import Prompt, Running, State, Steer
 from efr.agent.services import Services
 from efr.agent.turn import Turn
-from efr.agent.turn_end import TurnEnd, without_question
+from efr.agent.turn_end import TurnEnd, without_question, without_words
 from efr.agent.waits import Pause
 from efr.store.batch import Batch, Committed, NewEvent, NewReceipt
-from efr.store.errors import DeletedConversation, NotPending, StoreFault
+from efr.store.errors import DeletedConversation, NotPending, StoreClosed, StoreFault
 from efr.tools.file_views import FileViews
 from efr.wire import events as ev
 from efr.wire import types as t
-from efr.wire.errors import refuse
+from efr.wire.errors import WireError, refuse
 
 log = logging.getLogger("efr.agent")
 
@@ -88,8 +88,14 @@ class Conversation:
 
     def add(self, prompt: Prompt) -> None:
         """Queues a recorded prompt and makes sure that a worker takes it."""
-        if self.state.add(prompt):
+        if not self.state.add(prompt):
+            return
+        try:
             self.services.ports.workers.start(self.id, self._work)
+        except BaseException:
+            with self.state.lock:
+                self.state.working = False  # the next prompt tries again
+            raise
 
     def away_event(self, presence: t.Presence) -> ev.PresenceChanged:
         """The event of a change by the user's word."""
@@ -179,9 +185,15 @@ class Conversation:
                 with self.state.lock:
                     self.state.gone = True
                 return Committed(0, 0, 0, None)
-            except StoreFault as exc:
+            except (StoreFault, StoreClosed) as exc:
                 log.error("the end of a turn cannot be recorded now: %s", exc)
                 return None
+            except (WireError, TypeError, ValueError) as exc:
+                plain = without_words(batch)
+                if plain == batch:
+                    raise
+                log.error("the end of a turn cannot be written as it is: %s", exc)
+                batch = plain
 
     def _presence(self, presence: t.Presence, source: t.PresenceSource) -> ev.PresenceChanged:
         return ev.PresenceChanged(conversation_id=self.id, presence=presence, source=source)
@@ -193,7 +205,10 @@ class Conversation:
                 return False
             if self.presence.is_due():
                 event = self._presence(t.Presence.AWAY, t.PresenceSource.TIMEOUT)
-                self.services.commits.later(Batch(events=(NewEvent(self.id, event),)))
+                try:
+                    self.services.commits.later(Batch(events=(NewEvent(self.id, event),)))
+                except StoreClosed:
+                    return True  # efrd stops; the next start counts the ten minutes anew
                 self.presence.go_away()
                 self.questions.set_away(True)
         return True

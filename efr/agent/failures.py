@@ -74,4 +74,4 @@ def notice_of(
 def approval_notice(summary: str) -> str:
     """The line for a terminal that does not see the question."""
     first = redact_title(summary.split("\n", 1)[0])
-    return notice_line(f"efr asks: {first}", "(efr history shows it, a , line answers)")
+    return notice_line(f"efr asks: {first}", "(the next , line shows the question)")

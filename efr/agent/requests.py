@@ -119,6 +119,7 @@ def withdraw(
         done = conversation.append(
             [ev.PromptWithdrawn(turn_id=prompt.turn_id, origin=caller.origin)],
             PROMPT_WITHDRAW.receipt(params.command_id, result, seq_of=0),
+            is_input=False,
         )
         conversation.state.withdraw([prompt])
     return PROMPT_WITHDRAW.numbered(result, done.first_seq)
@@ -186,7 +187,7 @@ def interrupt(
         result = plan.result()
         receipt = TURN_INTERRUPT.receipt(params.command_id, result, seq_of=0)
         try:
-            done = conversation.append(plan.events, receipt)
+            done = conversation.append(plan.events, receipt, is_input=False)
         except Exception:
             running.cancel.cancel()  # the user said stop: that holds even when no disk takes it
             raise

@@ -15,7 +15,7 @@ from efr.agent.rebuild import UNFINISHED, user_text
 from efr.providers.canonical import Message, encode_message
 from efr.store.batch import Batch, NewEvent, TurnMessage
 from efr.wire import events as ev
-from efr.wire.errors import WireError
+from efr.wire.errors import ErrorBody, ErrorCode, WireError
 
 log = logging.getLogger("efr.agent")
 
@@ -72,6 +72,16 @@ def without_question(batch: Batch, call_id: str) -> Batch:
         if not (isinstance(one.event, ev.ApprovalExpired) and one.event.call_id == call_id)
     )
     return Batch(kept, batch.receipt, batch.messages, batch.messages_conversation, batch.outbox)
+
+
+def without_words(batch: Batch) -> Batch:
+    """The batch with a plain failure as its end: what a provider said cannot be written down."""
+    last = batch.events[-1]
+    turn_id = ev.turn_of(last.event)
+    assert turn_id is not None  # the last event of an end is the turn's own
+    error = ErrorBody(ErrorCode.INTERNAL, "the end of the turn could not be written down")
+    end = NewEvent(last.conversation_id, ev.TurnFailed(turn_id=turn_id, error=error))
+    return Batch((*batch.events[:-1], end))
 
 
 def _unfinished(turn_id: str, call_id: str) -> ev.ToolCallCompleted:

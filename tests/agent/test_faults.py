@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from efr.providers.canonical import Done, TextDelta
+from efr.providers.errors import ApiError
 from efr.store.batch import Batch, NewEvent
 from efr.store.errors import StoreFull
 from efr.wire import events as ev
@@ -107,3 +108,13 @@ def test_an_interrupt_stops_the_turn_even_when_it_cannot_be_recorded(world: Worl
     world.timer.advance(5)
     end = world.wait_end(sent.turn_id)
     assert isinstance(end, ev.TurnFailed | ev.TurnInterrupted)
+
+
+def test_an_end_that_cannot_be_written_is_a_plain_failure(world: World) -> None:
+    world.provider.answers([ApiError(400, None, "a lone surrogate \ud800")], said("next"))
+    sent = world.send("go")
+    end = world.wait_end(sent.turn_id)
+    assert isinstance(end, ev.TurnFailed)
+    assert end.error.message == "the end of the turn could not be written down"
+    again = world.send("again")
+    assert isinstance(world.wait_end(again.turn_id), ev.TurnCompleted)
