@@ -15,17 +15,16 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 
-from efr.shell.shells import Shells
-from efr.tools.registry import ToolRegistry
-
 from efr.agent.agent import Agent
 from efr.agent.ports import Ports
 from efr.agent.preamble import Host
+from efr.agent.shell_events import ShellEvents
 from efr.base.clock import Clock
 from efr.base.files import write_atomic
 from efr.base.ids import Ids
 from efr.base.roots import Roots
 from efr.base.version import VERSION
+from efr.config.schema import Settings
 from efr.daemon import leftovers, log_reads
 from efr.daemon.dispatch import Dispatcher, Greeting
 from efr.daemon.live_settings import LiveSettings
@@ -42,12 +41,16 @@ from efr.providers.credentials import CredentialStore
 from efr.providers.http import HttpClient
 from efr.providers.registry import Providers
 from efr.providers.retry import Sender, pause
+from efr.shell.contract import ShellSettings
+from efr.shell.hidden import ShellDeps
+from efr.shell.shells import Shells
 from efr.store import db, receipts
 from efr.store.feed import Feed
 from efr.store.migrate import migrate
 from efr.store.rebuild import rebuild
 from efr.store.reconcile import NotRun, reconcile
-from efr.store.recording_index import close_open_segments
+from efr.store.recording_index import StoredSegments, close_open_segments
+from efr.store.recordings import RecordingWriter
 from efr.text.redact import redact_title
 from efr.text.title import title_of
 from efr.threads import listener
@@ -60,15 +63,18 @@ from efr.threads.requests import Peer
 from efr.threads.server import SocketServer
 from efr.threads.timer import Timer
 from efr.threads.writer import StoreWriter
+from efr.tools.registry import ToolRegistry
 from efr.wire import codec
 from efr.wire import types as t
 
 Fatal = Callable[[str, BaseException], None]
 
 DAY_S = 86_400.0
+SHELLS_S = 1.0  # how late a command left running may be seen to wait for input, or a shell idle
 ORPHANS_S = 60.0  # how long the exit of an orphan may wait: a dead process holds only its pid
 LONE_RECEIPTS_US = 30 * 86_400 * 1_000_000  # answers without a conversation stay 30 days
 AFTER_CLIENTS_S = 1.0  # of the stop's deadline, for what comes after the last client
+AFTER_SHELLS_S = 1.5  # and after the shells
 
 
 class StartFailed(Exception):
@@ -91,6 +97,21 @@ class _Store:
     feed: Feed
     readers: ReaderPool
     writer: StoreWriter
+
+
+class _WhoLooks:
+    """Whether anybody looks at a hidden shell. The agent comes after the shells that ask."""
+
+    def __init__(self) -> None:
+        self.agent: Agent | None = None
+        self.shells: Shells | None = None
+
+    def may_close(self, conversation_id: str) -> bool:
+        """Whether an idle hidden shell may go: no turn, and no terminal's lease shows its PTY."""
+        if self.agent is None or self.shells is None or self.agent.runs(conversation_id):
+            return False
+        shell = self.shells.peek(conversation_id)
+        return shell is None or shell.pty_id not in self.agent.followers.leased_ptys()
 
 
 class Daemon:
@@ -116,12 +137,14 @@ class Daemon:
         started.add("the timer", lambda deadline: timer.stop())
         timer.start()
         providers = self._providers()
-        shells = self._start_shells(started, store)
+        looks = _WhoLooks()
+        shells = self._start_shells(started, store, looks)
         rooms = self._start_agent(started, store, timer, providers, shells)
+        looks.agent, looks.shells = rooms.agent, shells
         for one in not_run:
             _tell_not_run(rooms.agent, one)
         self._serve(started, rooms)
-        self._start_background(started, store, timer, providers)
+        self._start_background(started, store, timer, rooms, shells)
 
     def _open_database(self) -> list[NotRun]:
         """Migrates and reconciles, before anything else uses the database."""
@@ -147,12 +170,31 @@ class Daemon:
         credentials = CredentialStore(self._roots.secrets, clock)
         return Providers(self._settings.current, credentials, sender, self._roots.state.path)
 
-    def _start_shells(self, started: Started, store: _Store) -> Shells:
+    def _start_shells(self, started: Started, store: _Store, looks: _WhoLooks) -> Shells:
         reader = PtyReader()
         started.add("the PTYs", lambda deadline: reader.stop())
         reader.start()
-        shells = Shells()
-        started.add("the shells", shells.stop_all)
+        segments = StoredSegments(store.writer)
+        events = ShellEvents(store.writer)
+        shells = Shells(
+            ShellDeps(
+                reader=reader,
+                clock=self._clock,
+                ids=self._outside.ids,
+                nonce=partial(secrets.token_hex, 16),
+                recorder=lambda pty_id: RecordingWriter(
+                    self._roots.recordings, pty_id, self._clock, segments
+                ),
+                listener=events,
+                left=events,
+                environment=lambda: self._outside.env,
+                settings=lambda: _shell_settings(self._settings.current()),
+                zsh_dir=self._roots.zsh,
+            ),
+            looks.may_close,
+        )
+        # A shell that ignores its hang-up is killed while the store can still record it.
+        started.add("the shells", lambda deadline: shells.stop_all(deadline - AFTER_SHELLS_S))
         return shells
 
     def _start_agent(
@@ -222,18 +264,19 @@ class Daemon:
         server.start()
 
     def _start_background(
-        self, started: Started, store: _Store, timer: Timer, providers: Providers
+        self, started: Started, store: _Store, timer: Timer, rooms: Rooms, shells: Shells
     ) -> None:
-        fetcher = CatalogFetcher(providers)
+        fetcher = CatalogFetcher(rooms.providers)
         started.add("the model lists", fetcher.stop)
         fetcher.start()
-        orphans = OrphanReaper()
+        every = partial(Every, timer=timer, clock=self._clock)
         work = (
-            Every("taking the exits of orphans", ORPHANS_S, orphans.sweep, timer, self._clock),
-            Every("dropping old receipts", DAY_S, self._drop_receipts(store), timer, self._clock),
+            every("looking after the shells", SHELLS_S, shells.tend),
+            every("taking the exits of orphans", ORPHANS_S, OrphanReaper().sweep),
+            every("dropping old receipts", DAY_S, self._drop_receipts(store)),
         )
         for one in work:
-            started.add("periodic work", lambda deadline, one=one: one.stop())
+            started.add("periodic work", one.stop)
             one.start()
 
     def _drop_receipts(self, store: _Store) -> Callable[[], object]:
@@ -274,6 +317,17 @@ def rebuild_projections(roots: Roots) -> int:
 
 def _closed(agent: Agent) -> Callable[[Peer], None]:
     return lambda peer: agent.followers.connection_closed(peer.connection_id)
+
+
+def _shell_settings(settings: Settings) -> ShellSettings:
+    shell = settings.shell
+    return ShellSettings(
+        program=shell.program,
+        login=shell.login,
+        idle_minutes=shell.idle_minutes,
+        forget_sudo=shell.sudo_cache == "per_call",
+        interactive_timeout_minutes=shell.interactive_timeout_minutes,
+    )
 
 
 def _host(env: Mapping[str, str]) -> Host:

@@ -33,7 +33,7 @@ class Every:
         """Sets the next time."""
         self._entry = self._timer.at(self._clock.monotonic() + self._seconds, self._run)
 
-    def stop(self) -> None:
+    def stop(self, deadline: float) -> None:
         """No more of it begins. May be called twice."""
         self._stopped = True
         if self._entry is not None:

@@ -24,11 +24,17 @@ from types import TracebackType
 from typing import Any
 
 from efr.base.roots import Roots, find_roots
-from tests.harness.raw_client import RawClient
+from tests.harness.raw_client import RawClient, connected
 
 ROOT = Path(__file__).parents[2]
 START_LIMIT_S = 30.0  # a machine under load; a healthy start takes well under a second
 STOP_LIMIT_S = 30.0
+# Becomes efrd, and dies with the thread that started it: no test leaves a daemon behind.
+_LAUNCH = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)  # PR_SET_PDEATHSIG
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 DEMO = '[model]\nprovider = "demo"\n'
 
 
@@ -117,9 +123,10 @@ class Daemon:
         self._notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._notify.bind(str(notify))
         env = {**self.env, "NOTIFY_SOCKET": str(notify)}
+        command = [sys.executable, str(ROOT / "efrd.py"), *self.flags]
         with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, str(ROOT / "efrd.py"), *self.flags],
+                [sys.executable, "-ISc", _LAUNCH, *command],
                 env=env,
                 cwd="/",
                 stdin=subprocess.DEVNULL,
@@ -142,9 +149,10 @@ class Daemon:
         handle = os.pidfd_open(self.process.pid)
         try:
             while True:
-                ready, _, _ = select.select([self._notify, handle], [], [], START_LIMIT_S)
+                words = self._notify.fileno()
+                ready, _, _ = select.select([words, handle], [], [], START_LIMIT_S)
                 assert ready, f"no {state} in time:\n{self.log}"
-                if self._notify in ready:
+                if words in ready:
                     if self._notify.recv(4096).decode() == state:
                         return
                 else:
@@ -184,9 +192,7 @@ class Daemon:
 
     def client(self, origin: str = "cli", **hello: Any) -> RawClient:
         """A connection that has said hello."""
-        client = RawClient(self.socket)
-        client.hello(origin, **hello)
-        return client
+        return connected(self.socket, origin, **hello)
 
     def close(self) -> None:
         """Ends what runs and removes the short folder."""

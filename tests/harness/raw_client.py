@@ -120,5 +120,9 @@ class RawClient:
 def connected(path: Path, origin: str = "cli", **members: Any) -> RawClient:
     """A client that has said hello."""
     client = RawClient(path)
-    client.hello(origin, **members)
+    try:
+        client.hello(origin, **members)
+    except BaseException:
+        client.close()
+        raise
     return client

@@ -1,0 +1,1 @@
+"""The doors of the daemon: composition root, method table, subscriptions, signals, start and stop."""
