@@ -107,13 +107,12 @@ class Reader:
 def wait_for_all(readers: list[Reader]) -> None:
     """Reads everybody's bytes until each saw the end of the turn."""
     with selectors.DefaultSelector() as selector:
-        for reader in readers:
-            selector.register(reader, selectors.EVENT_READ)
+        for one in readers:
+            selector.register(one, selectors.EVENT_READ, one)
         left = len(readers)
         while left:
             for key, _ in selector.select():
-                reader = key.fileobj
-                assert isinstance(reader, Reader)
+                reader: Reader = key.data
                 if reader.step(b'"kind":"turn_completed"'):
                     selector.unregister(reader)
                     left -= 1
