@@ -1,0 +1,1 @@
+"""`make run` as a person meets it."""
