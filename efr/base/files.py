@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from pathlib import Path
 
 TEMPORARY_SUFFIX = ".efr-tmp"  # what a start removes when it is older than the start
@@ -24,9 +23,8 @@ class NotPrivate(Exception):
 
 def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Replaces `path` by a file with `data` and `mode`, synced before it takes the name."""
-    handle, name = tempfile.mkstemp(
-        prefix=f".{path.name}.", suffix=TEMPORARY_SUFFIX, dir=path.parent
-    )
+    name = path.parent / f".{path.name}.{os.urandom(6).hex()}{TEMPORARY_SUFFIX}"
+    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
             os.fchmod(file.fileno(), mode)
@@ -35,7 +33,7 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
             os.fsync(file.fileno())
         os.replace(name, path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        name.unlink(missing_ok=True)
         raise
     sync_dir(path.parent)
 

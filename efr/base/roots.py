@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 SOCKET_PATH_LIMIT = 107  # bytes: sun_path of unix(7) without its NUL
 
@@ -25,16 +25,14 @@ class RootError(Exception):
     """A root cannot be found, or does not fit. The message names the variable that helps."""
 
 
-@dataclass(frozen=True)
-class Root:
+class Root(NamedTuple):
     """A root and where it came from: dir_variable, efr_home, xdg or run_user."""
 
     path: Path
     source: str
 
 
-@dataclass(frozen=True)
-class Roots:
+class Roots(NamedTuple):
     """The four roots and every path that efr names below them."""
 
     config: Root
