@@ -1,0 +1,1 @@
+"""Turns against a real local model server. Opt-in: `make test-local-model`."""
