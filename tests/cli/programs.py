@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import termios
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -43,3 +44,9 @@ def efr_in_pipe(*args: str, env: Mapping[str, str], cwd: str = "/") -> subproces
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def echoes(terminal: Terminal) -> bool:
+    """Whether the terminal is back in its usual mode: it echoes and edits lines."""
+    flags = termios.tcgetattr(terminal._master)[3]
+    return bool(flags & termios.ECHO and flags & termios.ICANON)

@@ -38,7 +38,10 @@ class Stage(Protocol):
         """A line for the user."""
 
     def show_question(self, view: TurnView) -> None:
-        """Brings the open question to the screen now."""
+        """Brings the open question to the screen now, without its keys."""
+
+    def show_keys(self, view: TurnView) -> None:
+        """The question takes keys from now on."""
 
     def show_wait(self) -> None:
         """A line for a waiting command was opened."""
@@ -59,8 +62,7 @@ class KeyRoute:
         self._relay: Relay | None = None
         self._row: RowKeys | None = None
         self._conversation_id = ""
-        self._asked_call = ""  # the question whose card is on the screen
-        self._swallowed = False  # keys went nowhere: the rest of them goes too
+        self._muted = False  # keys go nowhere now
         self.escape_at: float | None = None
 
     def begin(
@@ -152,11 +154,10 @@ class KeyRoute:
             if self._shown.answer is not None:
                 relay.feed(data, view)
                 return
-            if view.question is None and relay.keeps:
+            if relay.keeps and not self._question_is_open(view):
                 relay.keep(data)
                 return
-            if view.question is None and relay.swallows(view):
-                self._swallowed = True
+            if self._muted and view.question is None:
                 return
         self._take(self._keys.feed(bytes(data)))
         waits = self._keys.escape_waits
@@ -175,21 +176,20 @@ class KeyRoute:
     def _answer(self, key: Key, view: TurnView) -> None:
         """y, n, and a where a rule is offered; every other key does nothing."""
         question = view.question
-        decision = _DECISIONS.get(key.text[:1]) if key.name == "text" else None
-        if question is None or decision is None:
+        if question is None or question.asked.call_id != self._shown.asking or key.name != "text":
             return
-        call_id = question.asked.call_id
-        if call_id != self._asked_call:
+        keys = "yna" if question.can_always else "yn"
+        decision = next((_DECISIONS[char] for char in key.text if char in keys), None)
+        if decision is None:
             return
-        if decision is t.ApprovalDecision.ALLOW_ALWAYS and not question.can_always:
-            return
-        self._asked_call = ""
+        call_id, self._shown.asking = self._shown.asking, ""
         view.answered(call_id)
         if question.asked.interactive and decision is not t.ApprovalDecision.DENY and self._relay:
             self._relay.allowed(call_id)
 
         def failed(refused: Refused) -> None:
             if refused.code != "not_found":  # another client was faster, or the time was over
+                view.not_answered(call_id)
                 why = visible_line(refused.message)
                 self._stage.note(f"the answer was not taken: {why}", warning=True)
 
@@ -201,19 +201,28 @@ class KeyRoute:
             decision=decision,
         )
 
+    @staticmethod
+    def _question_is_open(view: TurnView) -> bool:
+        """Whether a question waits that was not answered here."""
+        return view.question is not None and not view.is_answered(view.question.asked.call_id)
+
     def _look_at_question(self) -> None:
-        """A new question: show it, then take what was typed before it for what it is."""
+        """A new question: the card, then what was typed before it, then the keys that answer.
+
+        So a key answers only when it was pressed after its row was on the way to the screen.
+        """
         view = self._shown.view
         question = view.question if view is not None else None
         if view is None or question is None:
-            self._asked_call = ""
+            self._shown.asking = ""
             return
         call_id = question.asked.call_id
-        if call_id == self._asked_call or view.is_answered(call_id):
+        if call_id == self._shown.asking or view.is_answered(call_id):
             return
         self._stage.show_question(view)
         self.drain()
-        self._asked_call = call_id
+        self._shown.asking = call_id
+        self._stage.show_keys(view)
 
     def _look_at_waits(self) -> None:
         """A command that begins to wait: what was typed before is not for it."""
@@ -226,7 +235,7 @@ class KeyRoute:
             if not kept:
                 self.drain()
             self._stage.show_wait()
-        if self._swallowed and (view is None or not relay.swallows(view)):
-            self._swallowed = False
-            if self._keyboard is not None:
-                self._keyboard.discard()
+        muted = view is not None and relay.swallows(view)
+        if self._muted and not muted and self._keyboard is not None:
+            self._keyboard.discard()  # the rest of what was typed blindly
+        self._muted = muted

@@ -52,6 +52,7 @@ class Shown:
     scope: str = ""
     motion: bool = True
     can_answer: bool = False  # keys answer a question here
+    asking: str = ""  # the call whose question takes keys now
     view: TurnView | None = None
     answer: AnswerLine | None = None
     row: InputRow | None = None
@@ -111,7 +112,7 @@ def _inner_rows(
 ) -> tuple[list[Line], Cursor | None]:
     """What hides the status row: a question, an answer line, or a running call."""
     if view.question is not None and shown.can_answer:
-        return _question_rows(view, columns, now), None
+        return _question_rows(shown, view, columns, now), None
     call = view.calls.running
     if call is None or view.question is not None:
         return [], None
@@ -135,15 +136,17 @@ def question_is_tall(view: TurnView, size: Size) -> bool:
     return len(card.card_rows(view.question, size.columns)) + 1 > max(size.rows - 1, 1)
 
 
-def _question_rows(view: TurnView, columns: int, now: float) -> list[Line]:
+def _question_rows(shown: Shown, view: TurnView, columns: int, now: float) -> list[Line]:
+    """The card; its row of keys only while they answer."""
     question = view.question
     if question is None:
         return []
+    body = [] if view.question_committed else card.card_rows(question, columns)
+    if shown.asking != question.asked.call_id:
+        return body
     expires = question.asked.expires_in_secs
     left = None if expires is None else int(expires - (now - view.question_at))
-    keys = cut_line(card.key_row(question, left), columns)
-    body = [] if view.question_committed else card.card_rows(question, columns)
-    return [*body, keys]
+    return [*body, cut_line(card.key_row(question, left), columns)]
 
 
 def _call_rows(

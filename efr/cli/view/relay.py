@@ -65,9 +65,9 @@ class Relay:
         if line is not None and not line.manual and (call is None or call.call_id != line.call_id):
             self.close()
             line = None
-        running = view.calls.running if view is not None else None
-        if running is None or running.call_id not in {self._keeps_for, self._muted_for}:
-            self._forget()
+        for call_id in {self._keeps_for, self._muted_for} - {""}:
+            if view is None or view.calls.get(call_id) is None:
+                self._forget()
         if view is None or call is None or (line is not None and not line.manual):
             return False
         if not can_type:

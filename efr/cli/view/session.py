@@ -103,15 +103,16 @@ class Session:
     def _wait(self) -> None:
         """One wait on everything, then what arrived."""
         with selectors.PollSelector() as selector:
-            if not self._resume.broken:
-                selector.register(self._talk.connection, selectors.EVENT_READ, self._read_socket)
-            selector.register(self._signals, selectors.EVENT_READ, self._read_signals)
             if (keyboard := self._route.keyboard) is not None:
                 selector.register(keyboard, selectors.EVENT_READ, self._read_keys)
-            for ready, _ in selector.select(self._timeout()):
-                ready.data()
-                if self._exit is not None:
-                    return
+            selector.register(self._signals, selectors.EVENT_READ, self._read_signals)
+            if not self._resume.broken:
+                selector.register(self._talk.connection, selectors.EVENT_READ, self._read_socket)
+            came = {ready.data for ready, _ in selector.select(self._timeout())}
+        # Keys first: they were typed before the user saw what the socket brings.
+        for read in (self._read_keys, self._read_signals, self._read_socket):
+            if read in came and self._exit is None:
+                read()
 
     def _timeout(self) -> float | None:
         now = self._clock.monotonic()
@@ -318,10 +319,14 @@ class Session:
         """Brings the open question to the screen now, whole where nothing can be redrawn."""
         if self._keyboard is None or not self._surface.ticks:
             view.commit_question()
-            if self._keyboard is not None and view.question is not None:
-                self.note(text_of(card.key_row(view.question, None)).removeprefix("│ "))
         self._at_once()
         self._draw()
+
+    def show_keys(self, view: TurnView) -> None:
+        """The row of keys; in a pipe it is a line."""
+        if self._keyboard is not None and not self._surface.ticks and view.question is not None:
+            self.note(text_of(card.key_row(view.question, None)).removeprefix("│ "))
+        self._at_once()
 
     def show_wait(self) -> None:
         """A line for a waiting command was opened."""

@@ -182,6 +182,10 @@ class TurnView:
         """The user answered the question here; the event that says so names no other client."""
         self._answered_here.add(call_id)
 
+    def not_answered(self, call_id: str) -> None:
+        """The daemon did not take the answer: the question is still open."""
+        self._answered_here.discard(call_id)
+
     def is_answered(self, call_id: str) -> bool:
         """Whether the user answered that question here and the event is still to come."""
         return call_id in self._answered_here

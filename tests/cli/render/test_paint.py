@@ -92,8 +92,18 @@ def test_no_colour(value: int | str) -> None:
 
 @pytest.mark.parametrize(
     ("color", "slot"),
-    [("#ff0000", 1), ("#00ff00", 2), ("#0000ff", 4), ("#ffff00", 3), ("#00ffff", 6)]
-    + [("#ff00ff", 5), ("#000000", 0), ("#ffffff", 15), ("#808080", 7), ("#ffaaaa", 9)],
+    [
+        ("#ff0000", 1),
+        ("#00ff00", 2),
+        ("#0000ff", 4),
+        ("#ffff00", 3),
+        ("#00ffff", 6),
+        ("#ff00ff", 5),
+        ("#000000", 0),
+        ("#ffffff", 15),
+        ("#808080", 7),
+        ("#ffaaaa", 9),
+    ],
 )
 def test_nearest_slot_keeps_the_hue(color: str, slot: int) -> None:
     assert nearest_slot(color) == slot

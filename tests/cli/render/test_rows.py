@@ -37,7 +37,7 @@ def texts(rows: list[Line]) -> list[str]:
         (80, "⠋ waiting for the model  1m 05s  ctx 43%  away  app"),
         (50, "⠋ waiting for the mod…  1m 05s  ctx 43%  away  app"),
         (41, "⠋ waiting fo…  1m 05s  ctx 43%  away  app"),
-        (39, "⠋ waiting for …  1m 05s  ctx 43%  away"),
+        (39, "⠋ waiting for t…  1m 05s  ctx 43%  away"),
         (30, "⠋ waiting fo…  1m 05s  ctx 43%"),
         (20, "⠋ waiting f…  1m 05s"),
         (16, "⠋ waiting for t…"),
@@ -69,8 +69,14 @@ def test_without_motion_nothing_moves() -> None:
 
 @pytest.mark.parametrize(
     ("tokens", "text", "role"),
-    [(0, "ctx 0%", "success"), (114, "ctx 49%", "success"), (115, "ctx 50%", "warning")]
-    + [(206, "ctx 89%", "warning"), (207, "ctx 90%", "error"), (460, "ctx 200%", "error")],
+    [
+        (0, "ctx 0%", "success"),
+        (114, "ctx 49%", "success"),
+        (115, "ctx 50%", "warning"),
+        (206, "ctx 89%", "warning"),
+        (207, "ctx 90%", "error"),
+        (460, "ctx 200%", "error"),
+    ],
 )
 def test_context_colour(tokens: int, text: str, role: str) -> None:
     line = context_line(t.ContextUse(tokens, 230, 300))
