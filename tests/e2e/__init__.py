@@ -1,0 +1,1 @@
+"""The whole road: a real zsh with the plugin, the real command, daemon, store and hidden shell."""

@@ -1,0 +1,71 @@
+"""A daemon, and terminals whose zsh has the plugin loaded and the real `efr` on its PATH."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.harness.daemon import Daemon
+from tests.harness.terminal import Terminal
+
+ROOT = Path(__file__).parents[2]
+PROMPT = "%"
+
+Zsh = Callable[..., Terminal]
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    with Daemon(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def zsh(daemon: Daemon, tmp_path: Path) -> Iterator[Zsh]:
+    """Opens terminals; each shows a prompt when it is given out."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    launcher = programs / "efr"
+    launcher.write_text(
+        f"#!{sys.executable} -P\nimport sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        "import efr_cli; efr_cli.main()\n"
+    )
+    launcher.chmod(0o755)
+    start = tmp_path / "zsh-start"
+    start.mkdir()
+    (start / ".zshrc").write_text(
+        f"PROMPT='{PROMPT}%# '\nPROMPT_EOL_MARK=\nunset zle_bracketed_paste\n"
+        'eval "$(efr init zsh)"\n'
+    )
+    opened: list[Terminal] = []
+
+    def begin(**size: int) -> Terminal:
+        terminal = Terminal(
+            ["zsh", "-i"],
+            {
+                **daemon.env,
+                "PATH": f"{programs}:{daemon.env['PATH']}",
+                "ZDOTDIR": str(start),
+                "TERM": "xterm-256color",
+            },
+            daemon.home,
+            **size,
+        )
+        opened.append(terminal)
+        prompts(terminal, 1)
+        return terminal
+
+    yield begin
+    for terminal in opened:
+        terminal.close()
+
+
+def prompts(terminal: Terminal, count: int) -> None:
+    """Waits until the shell has shown its prompt so many times."""
+    terminal.wait_for(
+        lambda t: sum(row.startswith(("%# ", "%#")) for row in t.everything.splitlines()) >= count,
+        30,
+    )

@@ -1,0 +1,82 @@
+"""A turn over each of the three model APIs runs a shell command, reads its output and finishes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from efr.client import connect
+from efr.wire import events as ev
+from tests.harness.daemon import ROOT, Daemon
+from tests.harness.model_server import ModelServer
+
+KEY = "sk-test-0123456789abcdefghij"
+
+APIS = {
+    "openai-api": "[openai]\napi_base_url = '{url}'\nmodels = ['fake-model']\n",
+    "anthropic-api": (
+        "[anthropic]\nbase_url = '{url}'\nmodels = [{{id = 'fake-model', context_window = 100000, "
+        "max_output_tokens = 1000}}]\n"
+    ),
+    "compatible": "[compatible]\nbase_url = '{url}'\n",
+}
+
+
+def script() -> list[dict[str, Any]]:
+    call = {"name": "shell", "arguments": {"command": "echo from-the-shell"}}
+    return [
+        {"pieces": [{"text": "I look. "}, {"call": call}],
+         "usage": {"input": 100, "output": 20}},
+        {"pieces": [{"text": "It printed größe 🙂."}], "usage": {"input": 150, "output": 9}},
+    ]  # fmt: skip
+
+
+def log_in(daemon: Daemon, provider: str) -> None:
+    """As a person does: the key on stdin of `efr login`."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "efr_cli.py"), "login", provider, "--no-check"],
+        input=KEY,
+        text=True,
+        env=daemon.env,
+        capture_output=True,
+        check=True,
+    )
+    assert KEY not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("provider", APIS)
+def test_a_turn_with_a_command(tmp_path: Path, provider: str) -> None:
+    with ModelServer() as server:
+        server.play(script())
+        settings = f'[model]\nprovider = "{provider}"\nname = "fake-model"\n' + APIS[
+            provider
+        ].format(url=server.base_url)
+        with Daemon(tmp_path, settings=settings) as daemon:
+            log_in(daemon, provider)
+            with connect(daemon.env) as efr:
+                sent = efr.call("prompt.send", text="what does the shell print")
+                events = []
+                for item in efr.follow(sent.conversation_id, after_seq=sent.seq):
+                    events.append(getattr(item, "event", None))
+                    if isinstance(events[-1], ev.TurnCompleted | ev.TurnFailed):
+                        break
+            bodies, requests = server.bodies(), server.requests()
+        everything = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+    end = events[-1]
+    assert isinstance(end, ev.TurnCompleted), end
+    assert end.usage is not None
+    assert (end.usage.input_tokens, end.usage.output_tokens) == (250, 29)
+    call = next(e for e in events if isinstance(e, ev.ToolCallCompleted))
+    assert call.exit_code == 0
+    assert call.output.startswith("from-the-shell\n[exit code 0, cwd ")
+    texts = [e.text for e in events if isinstance(e, ev.AssistantMessageCompleted)]
+    assert texts == ["I look. ", "It printed größe 🙂."]
+    posted = [b for b in bodies if b]
+    assert "from-the-shell" in str(posted[-1])
+    assert any(KEY in str(request) for request in requests)
+    # The key is in its own file and nowhere else.
+    assert everything.count(KEY.encode()) == 1
