@@ -6,6 +6,8 @@ the same after a restart. At most four markers, in the order of the text: S on t
 tail, T on the last message. The API refuses a one-hour marker behind a five-minute one.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final

@@ -4,6 +4,8 @@ Pure. The facts of a body are read like OpenAI's (message, type); classes and re
 an overloaded server is asked again, and a body that is too large is no overflow.
 """
 
+from __future__ import annotations
+
 from typing import Final
 
 from efr.providers import errors as err

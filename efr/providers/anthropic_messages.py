@@ -4,6 +4,8 @@ A stream blocks the thread that iterates it. The body is built in anthropic_requ
 in anthropic_cache, events are read in anthropic_stream, errors in anthropic_errors.
 """
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

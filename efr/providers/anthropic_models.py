@@ -3,6 +3,8 @@
 There is no built-in list and no guess: the API's list tells everything a turn needs.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Final
 

@@ -4,6 +4,8 @@ Pure. Blocks are JSON texts until the end, because a signed thinking block may n
 byte. Cache markers come from anthropic_cache; without them, each request is a prefix of the next.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Iterator, Sequence

@@ -4,6 +4,8 @@ One reader per answer, fed from one thread; no I/O. Keeps the text of every bloc
 answer goes back byte for byte: the raw value is one JSON text, not a parsed array.
 """
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -4,6 +4,8 @@ Runs once, on the thread that starts the daemon; does no I/O but for the catalog
 The keys read here apply at a restart: base URLs, headers and the cache lifetime.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

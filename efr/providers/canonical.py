@@ -5,6 +5,8 @@ of a stream and its fold into one assistant message. How a provider spells these
 own API belongs in that provider's module.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal
 
@@ -84,7 +86,7 @@ class Message(Struct, frozen=True, omit_defaults=True):
     def calls(self) -> tuple[ToolCallBlock, ...]:
         return tuple(block for block in self.content if isinstance(block, ToolCallBlock))
 
-    def without_raw(self) -> "Message":
+    def without_raw(self) -> Message:
         """The form for another provider or model."""
         return self if self.provider_raw is None else Message(self.role, self.content)
 
@@ -150,7 +152,7 @@ class CallUsage(Struct, frozen=True, omit_defaults=True):
         """What this one call left in the context; meaningless on a sum."""
         return min(self.input_tokens + self.output_tokens, _COUNT_MAX)
 
-    def plus(self, other: "CallUsage") -> "CallUsage":
+    def plus(self, other: CallUsage) -> CallUsage:
         """The sum; it stops at the largest u64."""
         return CallUsage(
             **{

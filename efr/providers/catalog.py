@@ -5,6 +5,8 @@ loop that calls it belongs to efr.threads. A new list applies from the next read
 fails, or that offers nothing, leaves the present list as it is.
 """
 
+from __future__ import annotations
+
 import logging
 import threading
 from collections.abc import Callable, Sequence

@@ -4,6 +4,8 @@ Blocks the calling thread, at most 30 s an exchange. Lists are GETs: they are re
 failure that may pass. A key check is sent once, so that the user hears at once what is wrong.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final

@@ -31,6 +31,8 @@ Stream, `choices[0].delta` (or `.message` of a server that answers in one piece)
 Errors are those of openai_errors, plus the words of servers that tell an overflow in a 400.
 """
 
+from __future__ import annotations
+
 import hashlib
 import re
 from collections.abc import Callable, Sequence

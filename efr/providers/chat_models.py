@@ -3,6 +3,8 @@
 The members read for the window are those of vLLM, OpenRouter, LM Studio, Together and llama.cpp.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Final
 

@@ -3,6 +3,8 @@
 Pure. The mapping is written down in chat_completions.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final

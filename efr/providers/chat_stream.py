@@ -4,6 +4,8 @@ One reader per answer, fed from one thread; no I/O. The mapping, and what compat
 differently, is written down in chat_completions.
 """
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

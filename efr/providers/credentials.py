@@ -4,7 +4,10 @@ Blocks on the file system; any thread. A file or directory that others can reach
 link in its place, is refused and never repaired. Keys never reach a log line, an error or a repr.
 """
 
+from __future__ import annotations
+
 import contextlib
+import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -94,6 +97,10 @@ class CredentialStore:
         except BadValue as exc:
             raise CredentialUnsafe(path, f"is not a credential record ({exc.where})") from None
         return record
+
+    def is_there(self, provider: str) -> bool:
+        """Whether something has the record's name, readable or not."""
+        return os.path.lexists(self._path(provider))
 
     def save_key(self, provider: str, key: str) -> None:
         """Stores a key in place of what was there. Raises CredentialUnsafe, OSError."""

@@ -6,6 +6,8 @@ results of the turn. Its first words in a turn say that it is the demo and how t
 can do stands in demo_rules.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final

@@ -5,6 +5,8 @@ model's parallel calls) and words an answer from their results. Every sentence i
 results: what a command did not say is not claimed.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

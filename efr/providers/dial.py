@@ -6,6 +6,8 @@ them, and shutting the TLS object itself down would pull it away under its reade
 cannot be cut: getaddrinfo(3) has no such way.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import selectors

@@ -4,6 +4,8 @@ Fields alone, no sentences (failures.py words them) and never a header value, a 
 A cancelled call raises base's Cancelled instead.
 """
 
+from __future__ import annotations
+
 
 class ProviderError(Exception):
     """Base of every failure of a provider."""

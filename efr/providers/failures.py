@@ -4,6 +4,8 @@ Pure. A message of the server is quoted, already cut and without secrets; the re
 command to log in is named here because every failure of a login ends in it.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Mapping

@@ -7,6 +7,8 @@ every request carries a credential. Built on urllib3's connection class; its own
 idle limit and no way to cut a connect.
 """
 
+from __future__ import annotations
+
 import http.client
 import socket
 import ssl
@@ -76,7 +78,7 @@ class _Line:
 class HttpAnswer:
     """Status, headers and body of one exchange; owns its connection until it is closed."""
 
-    def __init__(self, client: "HttpClient", line: _Line, response: HTTPResponse) -> None:
+    def __init__(self, client: HttpClient, line: _Line, response: HTTPResponse) -> None:
         self._client = client
         self._line = line
         self._response = response

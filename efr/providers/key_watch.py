@@ -4,6 +4,8 @@ In memory, one lock, any thread. Login and logout start a new generation; an ans
 to an older one changes nothing, so a late 401 never speaks of a key that was just replaced.
 """
 
+from __future__ import annotations
+
 import threading
 from dataclasses import dataclass
 

@@ -5,6 +5,8 @@ promise that nothing is sent again once the stream has begun. A span line in the
 provider, model, the server's request id and how long the conversation paused before the call.
 """
 
+from __future__ import annotations
+
 import logging
 import threading
 from collections import OrderedDict

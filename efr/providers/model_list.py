@@ -4,6 +4,8 @@ Pure. Also answers which model and effort a turn runs with, and refuses what is 
 the wire's error data, so that the client can show the choices.
 """
 
+from __future__ import annotations
+
 import logging
 import re
 from collections.abc import Sequence

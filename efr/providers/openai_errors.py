@@ -4,6 +4,8 @@ Pure; shared by the Responses API and by compatible servers. Bodies come in seve
 server's message is cut and loses the key before it enters an error.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,6 +4,8 @@ Pure. A list is parsed leniently: members that are not known are ignored, an ent
 read is left out. The built-in table is the last fallback, when neither fetch nor cache is there.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from typing import Final
 

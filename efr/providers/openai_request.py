@@ -3,6 +3,8 @@
 Pure. The same code serves the subscription and the public API; what differs comes in as values.
 """
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -4,6 +4,8 @@ A stream blocks the thread that iterates it. The body is built in openai_request
 read in openai_stream, errors in openai_errors; this module sends, authorizes and refreshes once.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final

@@ -4,6 +4,8 @@ One reader per answer, fed from one thread; no I/O. Also collects the finished i
 back unchanged in the next request.
 """
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

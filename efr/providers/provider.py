@@ -4,6 +4,8 @@ Types alone. A stream blocks the thread that iterates it; `cancel` ends it from 
 with base's Cancelled.
 """
 
+from __future__ import annotations
+
 from collections.abc import Generator, Sequence
 from typing import Protocol
 

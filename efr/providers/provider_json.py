@@ -5,6 +5,8 @@ U+FFFD here) where the wire's codec refuses the whole document. What `parse` ret
 be stored: finite numbers, integers of 64 bits, bounded depth, valid Unicode.
 """
 
+from __future__ import annotations
+
 import json
 import math
 from typing import Any, Final, NoReturn

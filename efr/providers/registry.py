@@ -5,6 +5,8 @@ and fetch_now block on the provider, the rest reads memory and the small credent
 that apply at a restart are read once here; model names, efforts and lists are read at each call.
 """
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -101,7 +103,7 @@ class Providers:
         self._settings = settings
         self._credentials = credentials
         self._fetch_wanted: Callable[[], None] = _nobody
-        self._warned: frozenset[str] = frozenset()
+        self._warned: frozenset[tuple[str, str]] = frozenset()
         fixed = settings()
         self._configured_provider = fixed.model.provider
         keys = {provider: KeyWatch(sender.clock) for provider in IDS}
@@ -137,7 +139,10 @@ class Providers:
         configured = _configured(settings, provider)
         if name is not None and (provider == DEMO or (provider == COMPATIBLE and not catalog)):
             configured = [*configured, name]  # nothing to check a name against: it counts
-        self._warn_once(too_large(catalog, configured))
+        for id_ in too_large(catalog, configured):
+            self._warn_once(
+                "the configured window is above the model's largest, which is used", id_
+            )
         preferred = anthropic_messages.DEFAULT_MODEL if provider == ANTHROPIC else None
         default = choose_default(name, catalog, configured, preferred)
         return ModelList(provider, merged(catalog, configured), default)
@@ -258,8 +263,8 @@ class Providers:
         try:
             return _Login(self._credentials.read(provider))
         except CredentialUnsafe as exc:
-            log.warning("a login is refused: %s", exc)
-            return _Login(None, unsafe=True)
+            self._warn_once("a login is refused", str(exc))
+            return _Login(None, unsafe=self._credentials.is_there(provider))
 
     def _status(self, provider: str, active: bool) -> t.ProviderStatus:
         login = self._login(provider)
@@ -288,10 +293,11 @@ class Providers:
         if provider == COMPATIBLE and self._parts.backends.compatible.base_url is None:
             raise refuse(t.ErrorCode.INVALID, f"{chat_completions.BASE_URL_KEY} is not set")
 
-    def _warn_once(self, ids: Sequence[str]) -> None:
-        for id_ in sorted(set(ids) - self._warned):
-            log.warning("the window of %s is above the model's largest; the largest is used", id_)
-        self._warned = frozenset(ids)
+    def _warn_once(self, what: str, which: str) -> None:
+        """Reads are frequent; one line for each thing that is wrong is enough."""
+        if (what, which) not in self._warned:
+            self._warned = self._warned | {(what, which)}
+            log.warning("%s: %s", what, which)
 
     def _facts(self, provider: str) -> Callable[[], Sequence[ModelFacts]]:
         return lambda: self.model_list(provider).default_first()

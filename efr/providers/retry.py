@@ -5,6 +5,8 @@ A model call is sent again only when the server certainly did not act on it: no 
 made, or the status says so. Never after the first byte of a stream, never after a timeout.
 """
 
+from __future__ import annotations
+
 import email.utils
 import math
 import re

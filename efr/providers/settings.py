@@ -3,6 +3,8 @@
 Types alone. config and providers stand on one floor, so the tree comes in through a constructor.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Literal, Protocol
 

@@ -5,6 +5,8 @@ Pure; one decoder per response, fed from one thread. Follows the WHATWG HTML sta
 UTF-8 sequence or the BOM. Comments, `id` and `retry` are dropped: nothing here reconnects.
 """
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from typing import Final

@@ -5,6 +5,8 @@ not know. The text depends on the call and the tool list alone: it is the same i
 Saved messages are not changed.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 
 from efr.providers.canonical import (

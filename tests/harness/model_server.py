@@ -5,7 +5,8 @@ its stdin ends, so that it never outlives the test that started it. The path dec
 …/responses, …/messages, …/chat/completions, and GET …/models (Anthropic's form with an
 anthropic-version header).
 
-A script is {"answers": […], "models"?: […]} with answers in the form of `model_stream`; an answer
+A script is {"answers": […], "models"?: […], "model_answers"?: […]} (the last are played by GET
+…/models before the list itself) with answers in the form of `model_stream`; an answer
 may instead be {"error": {"status", "headers"?, "body"?}}, {"json": value} (one piece, no stream),
 {"hang": true} (no head is ever sent) or {"cut": true} (closed without a head). "chunk_bytes"
 splits what is written. The last answer repeats when "repeat" is true, else status 500 tells the
@@ -126,16 +127,17 @@ class Handler(BaseHTTPRequestHandler):
 
     def _models(self) -> None:
         scripted = self.script.next_models()
-        if scripted is not None:
+        if scripted is not None and "cut" in scripted:
+            self._cut()
+        elif scripted is not None:
             error = scripted["error"]
             self._json(error["status"], error.get("body", {}), error.get("headers", {}))
-            return
-        entries = self.script.models
-        if "anthropic-version" in self.headers:
+        elif "anthropic-version" in self.headers:
+            entries = self.script.models
             ends = {"first_id": entries[0]["id"], "last_id": entries[-1]["id"]} if entries else {}
             self._json(200, {"data": entries, "has_more": False, **ends})
         else:
-            self._json(200, {"object": "list", "data": entries})
+            self._json(200, {"object": "list", "data": self.script.models})
 
     def _play(self, shape: str, number: int, answer: Json) -> bool:
         """Whether the answer was sent to its end."""

@@ -51,11 +51,8 @@ def result(number: int, output: str = "out") -> Message:
 
 
 def build(*messages: Message, ttl: CacheTtl = "auto", side_call: bool = False, **more: Any) -> Body:
-    request = Request(
-        "claude-opus-5-5",
-        messages,
-        **{"system": "be brief", "tools": (SHELL, EDIT), "side_call": side_call} | more,
-    )
+    members: dict[str, Any] = {"system": "be brief", "tools": (SHELL, EDIT)} | more
+    request = Request("claude-opus-5-5", messages, side_call=side_call, **members)
     return build_body(request, 1000, "medium", Lifetimes(ttl))
 
 

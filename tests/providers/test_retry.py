@@ -113,7 +113,12 @@ def test_a_cancel_ends_a_retry_wait(make_bench: Callable[..., Bench]) -> None:
 
     sender = Sender(bench.http, FakeClock(), bench.sender.random, tell_and_pause)
     cancel = Cancel()
-    canceller = threading.Thread(target=lambda: (waiting.wait(), cancel.cancel()))
+
+    def cancel_when_waiting() -> None:
+        waiting.wait()
+        cancel.cancel()
+
+    canceller = threading.Thread(target=cancel_when_waiting)
     canceller.start()
     with pytest.raises(Cancelled):
         send_with_retries(sender, get(bench), cancel, judge)
