@@ -156,6 +156,12 @@ class Connection:
         replies = [self._reply(body) for body in self._link.receive()]
         return [reply for reply in replies if reply is not None]
 
+    def held(self) -> list[Reply]:
+        """The replies to other requests that came while a call waited for its own, in order."""
+        replies = [reply for kept in self._held.values() for reply in kept]
+        self._held.clear()
+        return replies
+
     def typed(self, method: str, item: Any) -> Any:
         """An item as the type of its method. Raises BadReply when it does not fit."""
         try:

@@ -225,6 +225,8 @@ class Session:
             self._event(envelope)
         if snapshot.live is not None and self.shown.view is not None:
             self.shown.view.take_live(snapshot.live, self._clock.monotonic())
+        for reply in self._talk.connection.held():
+            self._talk.handle(reply, self._surface.event)
 
     def _event(self, envelope: Envelope) -> None:
         if envelope.seq <= self._after_seq:
@@ -248,6 +250,8 @@ class Session:
         if isinstance(event, ev.TurnStarted) and event.turn_id == view.turn_id:
             self._name_scope(event)
         view.take_event(envelope, self._clock.monotonic())
+        if self._keyboard is None:
+            view.commit_question()  # nobody answers it here, so it is text like any other
         if view.over or isinstance(event, ev.ApprovalRequested | ev.ToolCallInputChanged):
             self._at_once()
 
@@ -317,7 +321,7 @@ class Session:
 
     def show_question(self, view: TurnView) -> None:
         """Brings the open question to the screen now, whole where nothing can be redrawn."""
-        if self._keyboard is None or not self._surface.ticks:
+        if not self._surface.ticks:
             view.commit_question()
         self._at_once()
         self._draw()

@@ -51,7 +51,10 @@ def follow(run: Run, dialled: Dialled, keys: KeyMode | None, *, draft_file: str)
         if full and keys is not None and shown.render.turn_input:
             session.shown.row = InputRow()
         session.start(HELLO, REQUEST)
-        code = session.run()
+        try:
+            code = session.run()
+        finally:
+            talk.connection.close()  # another one after a reconnect
     return _told(run, session, code) if run.args.get("--json") else code
 
 
