@@ -59,10 +59,11 @@ def _read_and_remove(path: str) -> str:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as exc:
         raise UsageError(f"cannot read the prompt's file {path}: {exc.strerror}") from exc
+    facts = os.fstat(handle)
+    if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid():
+        os.close(handle)
+        raise UsageError(f"the prompt's file {path} is not a file of yours")
     with open(handle, "rb") as file:
-        facts = os.fstat(file.fileno())
-        if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid():
-            raise UsageError(f"the prompt's file {path} is not a file of yours")
         os.unlink(path)
         data = file.read(PROMPT_LIMIT + 1)
     if len(data) > PROMPT_LIMIT:

@@ -44,24 +44,27 @@ class Follower:
     def items(self, connection: Connection) -> Iterator[Item]:
         """Items for as long as the conversation lives. Raises NoDaemon, Refused when it gives up.
 
-        Uses `connection` until it breaks, then connections of its own, which it closes.
+        Uses `connection` until it breaks, then connections of its own; it closes both kinds.
         """
         current = connection
         ends = 0
-        while True:
-            before = self.after_seq
-            try:
-                with self._subscribe(current) as stream:
-                    yield from self._read(current, stream)
-                return  # the stream's own end: the conversation was deleted
-            except (ConnectionLost, Refused) as exc:
-                if isinstance(exc, Refused) and exc.code not in {"overflow", "cancelled"}:
-                    raise
-                ends = ends + 1 if self.after_seq == before else 1
-                if ends > ENDS:
-                    raise
-                if isinstance(exc, ConnectionLost) or exc.code == "cancelled":
-                    current = self._reconnect(current, connection)
+        try:
+            while True:
+                before = self.after_seq
+                try:
+                    with self._subscribe(current) as stream:
+                        yield from self._read(current, stream)
+                    return  # the stream's own end: the conversation was deleted
+                except (ConnectionLost, Refused) as exc:
+                    ends = ends + 1 if self.after_seq == before else 1
+                    if ends > ENDS or not _may_go_on(exc):
+                        raise
+                    if not _is_overflow(exc):
+                        current.close()
+                        current = self._reconnect()
+        finally:
+            if current is not connection:
+                current.close()
 
     def _subscribe(self, connection: Connection) -> Stream:
         return connection.stream(
@@ -101,9 +104,7 @@ class Follower:
             self.after_seq = envelope.seq
             yield envelope
 
-    def _reconnect(self, broken: Connection, first: Connection) -> Connection:
-        if broken is not first:
-            broken.close()
+    def _reconnect(self) -> Connection:
         for left in range(TRIES, 0, -1):
             try:
                 return self._dial()
@@ -112,6 +113,16 @@ class Follower:
                     raise
                 self._pause(PAUSE_S)
         raise AssertionError("unreachable: the last try returns or raises")
+
+
+def _is_overflow(exc: Exception) -> bool:
+    """The daemon closed a stream that was read too slowly; the connection is good."""
+    return isinstance(exc, Refused) and exc.code == "overflow"
+
+
+def _may_go_on(exc: Exception) -> bool:
+    """A lost connection, a slow stream, or a daemon that stops: worth another try."""
+    return not isinstance(exc, Refused) or exc.code in {"overflow", "cancelled"}
 
 
 def missing_events(
