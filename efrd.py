@@ -26,7 +26,8 @@ import sys
 from docopt import DocoptExit, docopt
 
 from efr.base.version import VERSION
-from efr.daemon.main import EXIT_USAGE, Flags, run
+
+EXIT_USAGE = 2
 
 
 def main() -> None:
@@ -36,6 +37,8 @@ def main() -> None:
     except DocoptExit as exc:
         sys.stderr.write(f"{exc}\n")
         sys.exit(EXIT_USAGE)
+    from efr.daemon.main import Flags, run  # half a second of rooms that the usage does not need
+
     flags = Flags(
         log=said["--log"],
         screen=said["--screen"],

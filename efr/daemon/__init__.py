@@ -1,1 +1,1 @@
-"""The doors of the daemon: composition root, method table, subscriptions, signals, start and stop."""
+"""The doors of the daemon: composition root, methods, subscriptions, signals, start and stop."""

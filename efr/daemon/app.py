@@ -33,6 +33,7 @@ from efr.daemon.peers import ModelSide
 from efr.daemon.periodic import Every
 from efr.daemon.processes import start_us
 from efr.daemon.projects import ProjectRegistry
+from efr.daemon.reload_notices import ReloadNotices
 from efr.daemon.rooms import Facts, Rooms
 from efr.daemon.stopping import Started
 from efr.daemon.subreaper import OrphanReaper
@@ -44,7 +45,7 @@ from efr.providers.retry import Sender, pause
 from efr.shell.contract import ShellSettings
 from efr.shell.hidden import ShellDeps
 from efr.shell.shells import Shells
-from efr.store import db, receipts
+from efr.store import db, queries, receipts
 from efr.store.feed import Feed
 from efr.store.migrate import migrate
 from efr.store.rebuild import rebuild
@@ -143,6 +144,13 @@ class Daemon:
         looks.agent, looks.shells = rooms.agent, shells
         for one in not_run:
             _tell_not_run(rooms.agent, one)
+        told = ReloadNotices(
+            lambda: store.readers.read(queries.slots),
+            rooms.agent.notices.write,
+            self._settings.current,
+            self._clock,
+        )
+        self._settings.on_reload(told.reloaded)
         self._serve(started, rooms)
         self._start_background(started, store, timer, rooms, shells)
 

@@ -39,6 +39,41 @@ _TABLE: tuple[tuple[type[BaseException], t.ErrorCode, _Sentence], ...] = (
 )
 
 
+_START: tuple[tuple[type[BaseException], _Sentence], ...] = (
+    (
+        store.StoreCorrupt,
+        lambda e: (
+            f"{e.path} is damaged or no database ({e.detail}); nothing was changed. "
+            + (f"The newest backup is {e.backup}" if e.backup else "There is no backup")
+        ),
+    ),
+    (
+        store.StoreTooNew,
+        lambda e: f"{e.path} was written by a newer efr (its {e.detail}); nothing was changed",
+    ),
+    (
+        store.StoreNotWal,
+        lambda e: (
+            f"{e.path}: its file system cannot hold a write-ahead log ({e.detail}); put the "
+            "data directory on a local one (EFR_DATA_DIR)"
+        ),
+    ),
+    (store.StoreFull, lambda e: f"{e.path}: no space left"),
+    (
+        store.BackupFailed,
+        lambda e: f"{e.detail}; the database was not changed ({e.path})",
+    ),
+)
+
+
+def start_line(exc: BaseException) -> str:
+    """The one line that a start fails with."""
+    for kind, sentence in _START:
+        if isinstance(exc, kind):
+            return sentence(exc)
+    return str(exc)
+
+
 def error_body(method: str, exc: BaseException) -> ErrorBody:
     """The error body for an exception that a method raised."""
     if isinstance(exc, Refusal):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from efr.config.errors import ConfigError
-from efr.config.load import changed_restart_keys, keep_restart_keys, load, override
+from efr.config.load import OVERRIDES, changed_restart_keys, keep_restart_keys, load, override
 from efr.config.schema import Settings
 from efr.wire import types as t
 
@@ -39,6 +39,13 @@ def read_settings(path: Path, overrides: Overrides) -> Settings:
     return settings
 
 
+def overridden(overrides: Overrides) -> dict[str, str]:
+    """What stands over the file, by key: the source that `--print-config` names."""
+    found = {key: f"env {name}" for name, key in OVERRIDES.items() if overrides.env.get(name)}
+    flags = {"log": overrides.log, "screen": overrides.screen}
+    return found | {key: f"flag --{key}" for key, value in flags.items() if value is not None}
+
+
 class LiveSettings:
     """Owns the running settings."""
 
@@ -51,6 +58,7 @@ class LiveSettings:
         self._error: ConfigError | None = None
         self._restart_needed: tuple[str, ...] = ()
         self._listeners: list[Callable[[Settings], None]] = []
+        self._told: list[Callable[[t.ReloadResult], None]] = []
 
     def current(self) -> Settings:
         """The settings of now: a frozen value, safe to keep for one piece of work."""
@@ -63,25 +71,35 @@ class LiveSettings:
         """
         self._listeners.append(listener)
 
+    def on_reload(self, listener: Callable[[t.ReloadResult], None]) -> None:
+        """Calls `listener` with the outcome of every reload; as `on_change` otherwise."""
+        self._told.append(listener)
+
     def reload(self) -> t.ReloadResult:
         """Reads the file again. Blocks; any thread."""
         with self._reloading:
-            try:
-                wanted = read_settings(self._path, self._overrides)
-            except ConfigError as exc:
-                self._error = exc
-                _log.warning("the settings stay as they are: %s: %s", self._path, exc)
-                return t.ReloadResult(applied=False, error=config_file_error(exc))
-            before = self._settings
-            fresh = keep_restart_keys(before, wanted)
-            self._error = None
-            self._restart_needed = changed_restart_keys(before, wanted)
-            self._settings = fresh
-            if fresh != before:
-                _log.info("the settings of %s apply", self._path)
-                for listener in self._listeners:
-                    listener(fresh)
-            return t.ReloadResult(applied=True, restart_needed=self._restart_needed)
+            result = self._reload()
+            for listener in self._told:
+                listener(result)
+        return result
+
+    def _reload(self) -> t.ReloadResult:
+        try:
+            wanted = read_settings(self._path, self._overrides)
+        except ConfigError as exc:
+            self._error = exc
+            _log.warning("the settings stay as they are: %s: %s", self._path, exc)
+            return t.ReloadResult(applied=False, error=config_file_error(exc))
+        before = self._settings
+        fresh = keep_restart_keys(before, wanted)
+        self._error = None
+        self._restart_needed = changed_restart_keys(before, wanted)
+        self._settings = fresh
+        if fresh != before:
+            _log.info("the settings of %s apply", self._path)
+            for listener in self._listeners:
+                listener(fresh)
+        return t.ReloadResult(applied=True, restart_needed=self._restart_needed)
 
     def status(self) -> t.ConfigStatus:
         """What `admin.status` tells about the file. Blocks on the file system."""

@@ -25,10 +25,12 @@ from efr.base.clock import SystemClock
 from efr.base.files import make_private_dir
 from efr.base.ids import SystemIds
 from efr.base.roots import RootError, Roots, find_roots
+from efr.config import effective
 from efr.config.errors import ConfigError
 from efr.daemon.app import Daemon, Outside, StartFailed, rebuild_projections
+from efr.daemon.errors import start_line
 from efr.daemon.identity import BadDaemonId, daemon_id
-from efr.daemon.live_settings import LiveSettings, Overrides, read_settings
+from efr.daemon.live_settings import LiveSettings, Overrides, overridden, read_settings
 from efr.daemon.lock import DaemonLock, LockHeld, LockUnusable, acquire
 from efr.daemon.notify import Notifier
 from efr.daemon.stacks import stacks
@@ -38,7 +40,6 @@ from efr.store.errors import StoreError
 
 EXIT_STOPPED = 0
 EXIT_FAILED = 1
-EXIT_USAGE = 2
 EXIT_LOCKED = 3  # `RestartPreventExitStatus` of the unit: starting again cannot help
 
 STOP_S = 5.0  # for all of a stop; systemd's own limit is 20 s
@@ -124,7 +125,7 @@ class _Main:
             self._start(started)
         except (StartFailed, BadDaemonId, StoreError, OSError) as exc:
             self._stop(started)
-            return _fail(str(exc))
+            return _fail(start_line(exc))
         except Exception as exc:  # noqa: BLE001 - a fault of ours: the traceback, then one line
             _log.critical("the start broke", exc_info=exc)
             self._stop(started)
@@ -206,7 +207,7 @@ def _rebuild(roots: Roots, lock: DaemonLock) -> int:
     try:
         count = rebuild_projections(roots)
     except StoreError as exc:
-        return _fail(str(exc))
+        return _fail(start_line(exc))
     finally:
         lock.release()
     sys.stdout.write(f"built the projections anew from {count} events\n")
@@ -214,11 +215,13 @@ def _rebuild(roots: Roots, lock: DaemonLock) -> int:
 
 
 def _print_config(roots: Roots, overrides: Overrides) -> int:
+    path = roots.config_file
     try:
-        settings = read_settings(roots.config_file, overrides)
-    except ConfigError as exc:
-        return _fail(f"{roots.config_file}: {exc}")
-    sys.stdout.write(f"{settings}\n")
+        settings = read_settings(path, overrides)
+        text = path.read_bytes() if path.exists() else b""
+    except (ConfigError, OSError) as exc:
+        return _fail(f"{path}: {exc}")
+    sys.stdout.write(effective.render(settings, text, overridden(overrides)))
     return EXIT_STOPPED
 
 
