@@ -6,14 +6,17 @@ to `Started` first is stopped last. A failure leaves what was started to its cal
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
+import pwd
 import random
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from efr.agent.agent import Agent
 from efr.agent.ports import Ports
@@ -46,6 +49,7 @@ from efr.shell.contract import ShellSettings
 from efr.shell.hidden import ShellDeps
 from efr.shell.shells import Shells
 from efr.store import db, queries, receipts
+from efr.store.errors import StoreBusy
 from efr.store.feed import Feed
 from efr.store.migrate import migrate
 from efr.store.rebuild import rebuild
@@ -67,6 +71,8 @@ from efr.threads.writer import StoreWriter
 from efr.tools.registry import ToolRegistry
 from efr.wire import codec
 from efr.wire import types as t
+
+_log = logging.getLogger("efr.daemon")
 
 Fatal = Callable[[str, BaseException], None]
 
@@ -163,7 +169,7 @@ class Daemon:
 
     def _start_store(self, started: Started) -> _Store:
         path, feed = self._roots.database, Feed()
-        started.add("the database", lambda deadline: db.checkpoint(path))
+        started.add("the database", lambda deadline: _checkpoint(path))
         readers = ReaderPool(path)
         started.add("the readers", lambda deadline: readers.stop())
         readers.start()
@@ -338,9 +344,21 @@ def _shell_settings(settings: Settings) -> ShellSettings:
     )
 
 
+def _checkpoint(path: Path) -> None:
+    """Empties the write-ahead log; a stranger who reads the database just leaves it longer."""
+    try:
+        db.checkpoint(path)
+    except StoreBusy as exc:
+        _log.warning("the write-ahead log stays: %s", exc)
+
+
 def _host(env: Mapping[str, str]) -> Host:
-    system = platform.freedesktop_os_release().get("PRETTY_NAME", platform.system())
-    return Host(home=env["HOME"], name=platform.node(), os_name=system)
+    home = env.get("HOME") or pwd.getpwuid(os.geteuid()).pw_dir
+    try:
+        system = platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        system = platform.system()
+    return Host(home=home, name=platform.node(), os_name=system)
 
 
 def _tell_not_run(agent: Agent, one: NotRun) -> None:

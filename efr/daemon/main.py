@@ -44,6 +44,8 @@ EXIT_LOCKED = 3  # `RestartPreventExitStatus` of the unit: starting again cannot
 
 STOP_S = 5.0  # for all of a stop; systemd's own limit is 20 s
 
+LAST_RESORT_S = 1.0  # after it, a stop that not even its deadline could end
+
 _STOPS = (signal.SIGTERM, signal.SIGINT)
 _TASKS = (signal.SIGHUP, signal.SIGUSR1)  # reload; where is every thread
 
@@ -164,9 +166,12 @@ class _Main:
         try:
             self._stopping = True
             signal.setitimer(signal.ITIMER_REAL, STOP_S)
+            # The alarm waits for a call into SQLite or the kernel; this one waits for nothing.
+            faulthandler.dump_traceback_later(STOP_S + LAST_RESORT_S, exit=True)
             clean = started.stop(self._outside.clock.monotonic() + STOP_S)
             self._stopping = False
             signal.setitimer(signal.ITIMER_REAL, 0)
+            faulthandler.cancel_dump_traceback_later()
         except CutShort:
             self._leave()
         if others_alive():

@@ -12,12 +12,14 @@ import os
 import random
 import threading
 from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import apsw
 
+from efr.store import db
 from tests.daemon.test_methods import ENDS, command
 from tests.harness.daemon import Daemon
 from tests.harness.raw_client import RawClient, connected
@@ -220,30 +222,24 @@ def opened(path: Path) -> apsw.Connection:
 
 def check_database(path: Path) -> None:
     """No number of the log is missing, and every receipt has its event."""
-    conn = opened(path)
-    try:
-        [(count, newest)] = conn.execute("SELECT count(*), max(seq) FROM events").fetchall()
-        assert count == newest
+    with closing(db.open(path, read_only=True)) as conn:
+        count = conn.execute("SELECT count(*) FROM events").fetchone()
+        assert count == conn.execute("SELECT max(seq) FROM events").fetchone()
         lost = conn.execute(
             "SELECT count(*) FROM receipts WHERE seq IS NOT NULL"
             " AND seq NOT IN (SELECT seq FROM events)"
         ).fetchone()
         assert lost == (0,)
         assert conn.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    finally:
-        conn.close()
 
 
 def projections(path: Path) -> dict[str, list[Any]]:
     """The rows of every projection."""
-    conn = opened(path)
-    try:
+    with closing(db.open(path, read_only=True)) as conn:
         return {
             table: conn.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall()
             for table in ("conversations", "turns", "approvals", "shells", "compactions")
         }
-    finally:
-        conn.close()
 
 
 def one_round(daemon: Daemon, rng: random.Random, known: list[str]) -> list[Acknowledged]:

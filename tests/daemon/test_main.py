@@ -1,0 +1,99 @@
+"""What ends a daemon beside a signal. Each runs `main` in a process with one thread too many."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.harness.daemon import DEMO, ROOT
+from tests.harness.raw_client import LIMIT_S
+
+HEAD = """
+import os, signal, socket, sys, threading
+from efr.daemon.main import Flags, run
+
+def when_ready(work):
+    def wait():
+        notify.recv(100)
+        work()
+    threading.Thread(target=wait, name="the-odd-one").start()
+
+notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+notify.bind(os.environ["NOTIFY_SOCKET"])
+"""
+
+
+@pytest.fixture(name="env")
+def _env(tmp_path: Path) -> Iterator[dict[str, str]]:
+    with tempfile.TemporaryDirectory(prefix="efr-") as short:
+        config = tmp_path / "efr" / "config"
+        config.mkdir(parents=True)
+        (config / "config.toml").write_text(DEMO)
+        yield {
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "EFR_HOME": str(tmp_path / "efr"),
+            "EFR_RUNTIME_DIR": f"{short}/r",
+            "NOTIFY_SOCKET": f"{short}/notify",
+            "PYTHONPATH": str(ROOT),
+        }
+
+
+def run(env: dict[str, str], body: str) -> subprocess.CompletedProcess[str]:
+    program = HEAD + textwrap.dedent(body) + "\nsys.exit(run(Flags(), dict(os.environ)))\n"
+    return subprocess.run(
+        [sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=LIMIT_S
+    )
+
+
+def test_a_thread_that_breaks_takes_the_daemon_down(env: dict[str, str]) -> None:
+    done = run(
+        env,
+        """
+        def breaks():
+            raise RuntimeError("this thread is broken")
+        when_ready(breaks)
+        """,
+    )
+    assert done.returncode == 1
+    assert "the thread the-odd-one ended by an exception; efrd stops" in done.stderr
+    assert "this thread is broken" in done.stderr
+    assert not Path(env["EFR_RUNTIME_DIR"], "daemon.sock").exists()
+
+
+def test_a_thread_that_does_not_end_is_named_and_not_waited_for(env: dict[str, str]) -> None:
+    done = run(
+        env,
+        """
+        def stays():
+            os.kill(os.getpid(), signal.SIGTERM)
+            threading.Event().wait()
+        when_ready(stays)
+        """,
+    )
+    assert done.returncode == 1
+    assert "efrd ends without waiting for: the-odd-one" in done.stderr
+    assert not Path(env["EFR_RUNTIME_DIR"], "daemon.sock").exists()
+
+
+def test_a_second_signal_cuts_the_waits(env: dict[str, str]) -> None:
+    done = run(
+        env,
+        """
+        def impatient():
+            os.kill(os.getpid(), signal.SIGTERM)
+            notify.recv(100)  # STOPPING=1
+            os.kill(os.getpid(), signal.SIGTERM)
+            threading.Event().wait()
+        when_ready(impatient)
+        """,
+    )
+    assert done.returncode == 1
+    assert "efrd ends without waiting for:" in done.stderr
