@@ -214,6 +214,7 @@ class Daemon:
     def _start_agent(
         self, started: Started, store: _Store, timer: Timer, providers: Providers, shells: Shells
     ) -> Rooms:
+        host = _host(self._outside.env)
         workers = ConversationWorkers(self._clock, self._fatal)
         projects = ProjectRegistry(self._roots.projects_file)
         agent = Agent(
@@ -221,7 +222,7 @@ class Daemon:
                 clock=self._clock,
                 ids=self._outside.ids,
                 roots=self._roots,
-                host=_host(self._outside.env),
+                host=host,
                 settings=self._settings.current,
                 writer=store.writer,
                 readers=store.readers,
@@ -243,7 +244,7 @@ class Daemon:
         leave = subscriptions.listen()
         started.add("the subscriptions", lambda deadline: leave())
         return Rooms(
-            facts=Facts(self._daemon_id, VERSION, os.getpid(), self._started_at_us),
+            facts=Facts(self._daemon_id, VERSION, os.getpid(), self._started_at_us, host.home),
             roots=self._roots,
             settings=self._settings,
             readers=store.readers,

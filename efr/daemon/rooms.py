@@ -26,6 +26,7 @@ class Facts:
     version: str
     pid: int
     started_at_us: int
+    home: str
 
 
 @dataclass(frozen=True)

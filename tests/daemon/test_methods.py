@@ -240,6 +240,39 @@ def test_500_silent_connections_leave_the_others_alone(daemon: Daemon) -> None:
             assert time.monotonic() < deadline
 
 
+def test_the_recent_list_has_the_scope_of_the_directory_first(
+    daemon: Daemon, client: RawClient, tmp_path: Path
+) -> None:
+    root = tmp_path / "app"
+    root.mkdir()
+    file = daemon.roots.projects_file
+    file.write_text(f'[[project]]\nid = "{UNKNOWN}"\nroot = "{root}"\nname = "app"\n')
+    try:
+        tty, other = "/dev/pts/61", "/dev/pts/62"
+        shell = {"shell_pid": os.getpid()}
+        inside = send(client, "hello", context={"pwd": str(root), "tty": tty, **shell})
+        secret = "use --password=hunter2sekrit"
+        outside = send(client, secret, context={"pwd": "/", "tty": other, **shell})
+        found = client.call("conversations.recent", {"tty": tty, "pwd": str(root), "limit": 200})
+    finally:
+        file.unlink()
+    assert found["scope"]["name"] == "app"
+    assert found["current"] == inside["conversation_id"]
+    first = found["conversations"][0]
+    assert first["summary"]["id"] == inside["conversation_id"]
+    assert (first["here"], first["project"], first["turns"]) == (True, "app", 1)
+    assert "open_in" not in first
+    rows = {row["summary"]["id"]: row for row in found["conversations"]}
+    row = rows[outside["conversation_id"]]
+    assert row["open_in"] == other
+    assert "here" not in row
+    assert "hunter2sekrit" not in json.dumps(found)
+    times = [row["summary"]["updated_at"] for row in found["conversations"][1:]]
+    assert times == sorted(times, reverse=True)
+    assert len(client.call("conversations.recent", {"limit": 1})["conversations"]) == 1
+    assert client.refusal("conversations.recent", {"limit": 0})["code"] == "invalid"
+
+
 # The daemon itself.
 
 

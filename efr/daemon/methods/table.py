@@ -19,6 +19,7 @@ from efr.wire.table import METHODS
 
 SERVED: dict[str, Callable[[Rooms, Any, Call], Any]] = {
     "conversations.list": conversations.conversations_list,
+    "conversations.recent": conversations.conversations_recent,
     "conversation.subscribe": conversations.conversation_subscribe,
     "conversation.history": conversations.conversation_history,
     "prompt.send": turns.prompt_send,
