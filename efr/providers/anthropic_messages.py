@@ -92,7 +92,9 @@ class MessagesProvider:
             raise
         self._calls.answered(self.id, request, answer.header("request-id"), gap)
         reader = MessagesReader(self._error_reader(request, token))
-        yield from read_stream(answer, reader, lambda: self._keys.call_worked(generation))
+        yield from read_stream(
+            answer, reader, lambda: self._keys.call_worked(generation), self._sender.transcript
+        )
 
     def _judge(self, request: Request, token: Token) -> Callable[[HttpAnswer, bytes], Verdict]:
         def judge(answer: HttpAnswer, body: bytes) -> Verdict:
@@ -117,7 +119,7 @@ class MessagesProvider:
             "Content-Type": "application/json",
         }
         url = join_url(self._backend.base_url, "/messages")
-        return HttpCall("POST", url, headers, body.text.encode())
+        return HttpCall("POST", url, headers, body.text.encode(), record=True)
 
     def _error_reader(self, request: Request, token: Token) -> Callable[[Json], ProviderError]:
         def read_error(value: Json) -> ProviderError:

@@ -136,7 +136,9 @@ class ChatProvider:
             yield from _whole_answer(answer, reader)
             self._keys.call_worked(generation)
             return
-        yield from read_stream(answer, reader, lambda: self._keys.call_worked(generation))
+        yield from read_stream(
+            answer, reader, lambda: self._keys.call_worked(generation), self._sender.transcript
+        )
 
     def _open(self, request: Request, token: Token | None, cancel: Cancel) -> HttpAnswer:
         judge = self._judge(request, token)
@@ -161,7 +163,8 @@ class ChatProvider:
             "Accept": "text/event-stream",
             "Content-Type": "application/json",
         }
-        return HttpCall("POST", url, headers, build_body(request, limit, usage).encode())
+        body = build_body(request, limit, usage)
+        return HttpCall("POST", url, headers, body.encode(), record=True)
 
     def _judge(
         self, request: Request, token: Token | None

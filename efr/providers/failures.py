@@ -51,9 +51,9 @@ def sentence(error: err.ProviderError, provider: str) -> str:
     match error:
         case err.Unauthorized(message=message):
             told = f" ({message})" if message else ""
-            return f"{provider} refused the login{told}: run `{LOGIN_COMMANDS[provider]}`"
+            return f"{provider} refused the login{told}{_way_out(provider)}"
         case err.NotLoggedIn():
-            return f"no login for {provider}: run `{LOGIN_COMMANDS[provider]}`"
+            return f"no login for {provider}{_way_out(provider)}"
         case err.TokenFailed(cause=cause):
             return f"the login for {provider} cannot be used: {cause}"
         case err.RateLimited(retry_after_s=None):
@@ -68,6 +68,11 @@ def sentence(error: err.ProviderError, provider: str) -> str:
             return f"{provider} does not serve the model {model}"
         case _:
             return _technical(error, provider)
+
+
+def _way_out(provider: str) -> str:
+    command = LOGIN_COMMANDS.get(provider)
+    return f": run `{command}`" if command else ""
 
 
 def _technical(error: err.ProviderError, provider: str) -> str:

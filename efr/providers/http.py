@@ -34,19 +34,24 @@ BODY_LIMIT_BYTES: Final = 16 * 2**20  # of an answer held in memory
 _IDLE_MAX: Final = 8  # idle connections per server; more conversations than that rarely pause
 _READ_BYTES: Final = 64 * 1024
 _DRAIN_S: Final = 0.1  # how long the end of a finished answer may take before we close instead
+_DRAIN_READS: Final = 4  # and in how many pieces it may come
 
 _LIBRARY_ERRORS: Final = (OSError, http.client.HTTPException, urllib3.exceptions.HTTPError)
 
 
 @dataclass(frozen=True)
 class HttpCall:
-    """One request. deadline_s limits the whole exchange; None: only silence ends it."""
+    """One request. deadline_s limits the whole exchange; None: only silence ends it.
+
+    record: whether a transcript may hold it, when there is one.
+    """
 
     method: str
     url: str
     headers: Mapping[str, str] = field(repr=False)
     body: bytes | None = field(default=None, repr=False)
     deadline_s: float | None = None
+    record: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,10 @@ class HttpAnswer:
     def reason(self) -> str:
         return self._response.reason or ""
 
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return dict(self._response.headers)
+
     def header(self, name: str) -> str | None:
         return self._response.headers.get(name)
 
@@ -114,8 +123,9 @@ class HttpAnswer:
     def finish(self) -> None:
         """Closes; the connection is kept when the body's end is already on its way."""
         try:
-            while not self._closed and self._read(_DRAIN_S):
-                pass
+            for _ in range(_DRAIN_READS):
+                if self._closed or not self._read(_DRAIN_S):
+                    break
         except TransportFailed:
             pass  # the answer itself was whole: only this connection is lost
         finally:
@@ -231,6 +241,8 @@ class HttpClient:
             return line.connection.getresponse()
         except _LIBRARY_ERRORS as exc:
             raise TransportFailed(_read_failure(exc)) from exc
+        except ValueError as exc:  # not one that a second try would change
+            raise TransportFailed("a header of the request cannot be sent") from exc
 
     def _open(self, origin: _Origin, breaker: Breaker) -> HTTPConnection:
         secure = origin.scheme == "https"
@@ -264,7 +276,10 @@ class HttpClient:
 def _split(url: str) -> tuple[_Origin, str]:
     parts = urlsplit(url)
     host = parts.hostname or ""
-    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError as exc:
+        raise TransportFailed("the base URL has no valid port") from exc
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return _Origin(parts.scheme, host, port), target
 

@@ -19,6 +19,7 @@ from efr.providers.errors import Incomplete, InvalidStream
 from efr.providers.http import HttpAnswer
 from efr.providers.provider import EventStream
 from efr.providers.sse import EventTooLarge, ServerEvent, SseDecoder
+from efr.providers.transcript import Transcript
 
 log = logging.getLogger("efr.providers")
 
@@ -68,7 +69,12 @@ class CallLog:
         )
 
 
-def read_stream(answer: HttpAnswer, reader: Reader, at_first: Callable[[], None]) -> EventStream:
+def read_stream(
+    answer: HttpAnswer,
+    reader: Reader,
+    at_first: Callable[[], None],
+    transcript: Transcript | None = None,
+) -> EventStream:
     """The canonical events of an open answer; closes it. at_first runs at the first event.
 
     Raises Incomplete, InvalidStream, DecodeFailed, TransportFailed, Cancelled, and the reader's
@@ -85,6 +91,9 @@ def read_stream(answer: HttpAnswer, reader: Reader, at_first: Callable[[], None]
                     at_first()
                 if reader.finished:
                     answer.finish()
+                if transcript is not None:
+                    for one in out:
+                        transcript.event(one)
                 yield from out
                 if reader.finished:
                     return

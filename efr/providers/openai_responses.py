@@ -86,7 +86,9 @@ class ResponsesProvider:
             raise
         self._calls.answered(self.id, request, answer.header("x-request-id"), gap)
         reader = ResponsesReader(self._error_reader(request, secret))
-        yield from read_stream(answer, reader, lambda: self._keys.call_worked(generation))
+        yield from read_stream(
+            answer, reader, lambda: self._keys.call_worked(generation), self._sender.transcript
+        )
 
     def _open(self, request: Request, cancel: Cancel) -> tuple[HttpAnswer, str]:
         token = self._tokens.access_token(cancel)
@@ -119,7 +121,7 @@ class ResponsesProvider:
             headers["session-id"] = key
         url = join_url(self._backend.base_url, "/responses")
         body = build_body(request, self._body_facts(request))
-        return HttpCall("POST", url, headers, body.encode())
+        return HttpCall("POST", url, headers, body.encode(), record=True)
 
     def _body_facts(self, request: Request) -> BodyFacts:
         facts = next((facts for facts in self.models() if facts.id == request.model), None)

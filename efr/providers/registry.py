@@ -140,9 +140,7 @@ class Providers:
         if name is not None and (provider == DEMO or (provider == COMPATIBLE and not catalog)):
             configured = [*configured, name]  # nothing to check a name against: it counts
         for id_ in too_large(catalog, configured):
-            self._warn_once(
-                "the configured window is above the model's largest, which is used", id_
-            )
+            self._warn_once("the window is above the model's largest, which is used", id_)
         preferred = anthropic_messages.DEFAULT_MODEL if provider == ANTHROPIC else None
         default = choose_default(name, catalog, configured, preferred)
         return ModelList(provider, merged(catalog, configured), default)

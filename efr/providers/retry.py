@@ -18,6 +18,7 @@ from efr.base.cancel import Cancel
 from efr.base.clock import Clock
 from efr.providers.errors import ProviderError, TransportFailed
 from efr.providers.http import HttpAnswer, HttpCall, HttpClient
+from efr.providers.transcript import Transcript
 
 ATTEMPTS: Final = 4
 SERVER_WAIT_MAX_S: Final = 60.0  # a longer wait is the user's to decide
@@ -54,12 +55,13 @@ Judge = Callable[[HttpAnswer, bytes], Verdict]
 
 @dataclass(frozen=True)
 class Sender:
-    """The HTTP client with its clock, jitter and way to wait."""
+    """The HTTP client with its clock, jitter and way to wait; a transcript when one is wanted."""
 
     http: HttpClient
     clock: Clock
     random: Random
     pause: Pause
+    transcript: Transcript | None = None
 
 
 def pause(cancel: Cancel, seconds: float) -> None:
@@ -104,7 +106,7 @@ def send_with_retries(
     last_start = sender.clock.monotonic() + patience_s
     while True:
         try:
-            answer = sender.http.send(call, cancel)
+            answer = _send(sender, call, cancel)
         except TransportFailed as exc:
             verdict = Verdict(exc, again=not exc.sent or call.method == "GET")
         else:
@@ -128,6 +130,16 @@ def send_once(sender: Sender, call: HttpCall, cancel: Cancel, judge: Judge) -> H
     if 200 <= answer.status < 300:
         return answer
     raise judge(answer, answer.read_all()).error
+
+
+def _send(sender: Sender, call: HttpCall, cancel: Cancel) -> HttpAnswer:
+    transcript = sender.transcript if call.record else None
+    if transcript is not None:
+        transcript.request(call.method, call.url, call.headers, call.body or b"")
+    answer = sender.http.send(call, cancel)
+    if transcript is not None:
+        transcript.response(answer.status, answer.headers)
+    return answer
 
 
 def header_of(headers: Mapping[str, str]) -> Callable[[str], str | None]:

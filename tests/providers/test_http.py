@@ -91,7 +91,10 @@ def happened(event: threading.Event) -> Callable[[], None]:
 def read_head(connection: socket.socket) -> bytes:
     data = b""
     while not data.endswith(b"\r\n\r\n"):
-        data += connection.recv(65536)
+        chunk = connection.recv(65536)
+        if not chunk:
+            raise ConnectionResetError
+        data += chunk
     return data
 
 
@@ -339,6 +342,30 @@ def test_a_host_without_an_address_is_not_sent(client: HttpClient) -> None:
     with pytest.raises(TransportFailed) as caught:
         client.send(call, Cancel())
     assert not caught.value.sent
+
+
+@pytest.mark.parametrize(
+    ("url", "header"), [("http://127.0.0.1:99999/", "x"), ("http://127.0.0.1:1/", "🙂")]
+)
+def test_a_request_that_cannot_be_written_is_a_failure_without_a_second_try(
+    client: HttpClient, url: str, header: str
+) -> None:
+    with server(answers(1)) as port, pytest.raises(TransportFailed) as caught:
+        client.send(HttpCall("GET", url.replace(":1/", f":{port}/"), {"X-A": header}), Cancel())
+    assert caught.value.sent
+
+
+def test_the_end_of_an_answer_is_not_waited_for_for_ever(client: HttpClient) -> None:
+    def chatty(connection: socket.socket) -> None:
+        read_head(connection)
+        connection.sendall(HEAD)
+        while True:  # until the client has had enough
+            connection.sendall(b"1\r\nx\r\n")
+
+    with server(chatty) as port:
+        answer = client.send(get(port), Cancel())
+        assert next(answer.chunks()).startswith(b"x")
+        answer.finish()
 
 
 def test_tls_trusts_only_the_given_roots(

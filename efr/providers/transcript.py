@@ -1,0 +1,81 @@
+"""Records model calls to a file of JSON lines, for whoever debugs a provider.
+
+Off unless EFR_RECORD_TRANSCRIPT names a file. Any thread; each line is one append. Only calls
+that ask for it are recorded: token exchanges, key checks and model lists never are. Headers that
+hold a credential or name an account are hidden, and a URL loses user info and query values.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from efr.providers.canonical import Json, StreamEvent, encode_event
+from efr.providers.provider_json import NotJson, compact, parse
+
+HIDDEN: Final = "[hidden]"
+_HIDDEN_HEADERS: Final = frozenset(
+    {
+        "authorization",
+        "cookie",
+        "set-cookie",
+        "x-api-key",
+        "chatgpt-account-id",
+        "openai-organization",
+        "openai-project",
+        "anthropic-workspace-id",
+        "anthropic-organization-id",
+    }
+)
+
+
+class Transcript:
+    """The file; lines of several calls may interleave."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+
+    def request(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> None:
+        """A call that is about to be sent."""
+        text = body.decode("utf-8", "replace")
+        try:
+            value: Json = parse(text)
+        except NotJson:
+            value = text
+        data = {"method": method, "url": safe_url(url), "headers": _shown(headers), "body": value}
+        self._append(compact({"kind": "request", "data": data}).encode())
+
+    def response(self, status: int, headers: Mapping[str, str]) -> None:
+        """The head of its answer."""
+        data = {"status": status, "headers": _shown(headers)}
+        self._append(compact({"kind": "response", "data": data}).encode())
+
+    def event(self, event: StreamEvent) -> None:
+        """One canonical event of the answer."""
+        self._append(encode_event(event))
+
+    def _append(self, line: bytes) -> None:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        with self._lock:  # a line is written whole, whatever its length
+            handle = os.open(self._path, flags, 0o600)
+            with os.fdopen(handle, "wb") as file:
+                file.write(line + b"\n")
+
+
+def safe_url(url: str) -> str:
+    """The URL without user info and without the values of its query."""
+    parts = urlsplit(url)
+    query = urlencode([(name, HIDDEN) for name, _ in parse_qsl(parts.query, True)], safe="[]")
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query).geturl()
+
+
+def _shown(headers: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name.lower(): HIDDEN if name.lower() in _HIDDEN_HEADERS else value
+        for name, value in headers.items()
+    }
