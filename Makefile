@@ -36,7 +36,7 @@ contract:
 	@$(PY) -m efr.wire.schema --check docs/protocol.schema.json
 
 pytest:
-	@$(PY) -m pytest
+	@$(PY) -m pytest -n 2 --dist worksteal
 
 bench: prepare-test ## measure, each number as a ratio to a yardstick of the same run
 	@$(PY) -m bench
