@@ -16,7 +16,7 @@ from efr.providers.canonical import Json
 
 _SHOWN_LINES: Final = 20  # of a command's output in an answer
 _SHELL_TIMEOUT_MAX_S: Final = 600  # the shell tool's own limit
-_EXIT: Final = re.compile(r"^\[exit code (-?\d+), cwd (.*)\]$")
+_EXIT: Final = re.compile(r"^\[exit code (-?\d+)(, cwd .*)?\]$")  # the shell tool's last line
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,10 @@ def quoted(text: str) -> str:
 
 
 def not_done(result: DemoResult) -> str:
-    """A call that gave no result to read."""
-    first = result.text.strip().partition("\n")[0] or "it gave no reason"
-    return f"That did not work: {first}"
+    """A call that gave no result to read: the shell tool's last line says why, else the first."""
+    lines = result.text.strip().splitlines() or ["it gave no reason"]
+    told = result.exit_code is None and lines[-1].startswith("[")
+    return f"That did not work: {lines[-1][1:-1] if told else lines[0]}"
 
 
 def _say_run(match: re.Match[str], results: Sequence[DemoResult]) -> str:

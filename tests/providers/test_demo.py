@@ -170,14 +170,28 @@ def test_a_sleep_asks_for_enough_time() -> None:
     assert call.input == {"command": "sleep 45", "timeout_seconds": 55}
 
 
-def test_a_call_that_did_not_run_is_told_as_such() -> None:
+@pytest.mark.parametrize(
+    ("output", "why"),
+    [
+        ("The user said no.", "The user said no."),
+        ("half\n[still running after 30 s, cwd /]", "still running after 30 s, cwd /"),
+        ("", "it gave no reason"),
+    ],
+)
+def test_a_call_that_did_not_end_is_told_as_such(output: str, why: str) -> None:
     first = ask(prompt("run: rm -rf x"))
-    denied = ToolResultBlock(first.message.calls[0].call_id, "The user said no.", is_error=True)
+    denied = ToolResultBlock(first.message.calls[0].call_id, output, is_error=True)
     said = ask(prompt("run: rm -rf x"), first.message, Message("user", (denied,)))
 
-    assert said.message.text == (
-        "`rm -rf x` did not finish by itself: That did not work: The user said no."
-    )
+    assert said.message.text == f"`rm -rf x` did not finish by itself: That did not work: {why}"
+
+
+def test_an_exit_code_without_a_directory_is_read_too() -> None:
+    first = ask(prompt("run: true"))
+    result = ToolResultBlock(first.message.calls[0].call_id, "[exit code 0]")
+    said = ask(prompt("run: true"), first.message, Message("user", (result,)))
+
+    assert said.message.text == "`true` ended with exit code 0 and printed nothing."
 
 
 def test_a_count_streams_a_line_at_a_time_and_ends_when_cancelled() -> None:
