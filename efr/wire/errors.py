@@ -29,7 +29,7 @@ class ErrorCode(StrEnum):
 
 
 class ErrorBody(Wire, frozen=True):
-    """Why a request or a turn failed (protocol: error body)."""
+    """Why a request or a turn failed."""
 
     code: ErrorCode  # what to act on
     message: str  # one sentence for a person; never parsed

@@ -7,6 +7,7 @@ The sentences around them stand in docs/protocol.md itself; `docs` puts the two 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from textwrap import fill
 from typing import Annotated, Any, Final, get_args, get_origin
 
 from msgspec import Meta, Struct
@@ -190,21 +191,26 @@ def _json(hint: Any) -> str:
 
 def method_section(method: Method) -> str:
     """What a method takes and gives, and who may call it."""
-    parts = [first_paragraph(method.params), _facts(method)]
-    parts.append(_titled("Params", method.params))
-    parts.append(_titled("Items" if method.stream else "Result", method.result))
-    return "\n\n".join(parts)
+    answer = "Items" if method.stream else "Result"
+    return "\n\n".join(
+        [
+            first_paragraph(method.params),
+            _facts(method),
+            _titled("Params", "", method.params),
+            _titled(answer, first_paragraph(method.result), method.result),
+        ]
+    )
 
 
-def _titled(title: str, kind: Any) -> str:
+def _titled(title: str, about: str, kind: Any) -> str:
     if kinds_of(kind):
-        return f"{title}, told by `kind`:\n\n{kinds_table(kinds_of(kind))}"
+        return f"**{title}**, told by `kind`:\n\n{kinds_table(kinds_of(kind))}"
     if not list(members_of(kind)):
-        return f"{title}: none, `{{}}`."
-    shown = name_of(kind)
-    if shown in _HEADED:
-        return f"{title}: {type_text(kind)}."
-    return f"{title}:\n\n{object_table(kind)}"
+        return f"**{title}**: none, `{{}}`."
+    if name_of(kind) in _HEADED:
+        return f"**{title}**: {type_text(kind)}."
+    title = f"**{title}**: {about}" if about else f"**{title}**:"
+    return f"{title}\n\n{object_table(kind)}"
 
 
 def _facts(method: Method) -> str:
@@ -287,7 +293,8 @@ def _belongs(kind: str) -> str:
 def sets(*, open_ones: bool) -> str:
     """The sets and unions that a reader takes unknown values of, or the ones it does not."""
     names = sorted(name_of(kind) for kind in _sets_and_unions() if is_open(kind) is open_ones)
-    return ", ".join(f"[{name}](#{_SET_ANCHORS.get(name, name.lower())})" for name in names) + "."
+    links = [f"[{name}](#{_SET_ANCHORS.get(name, name.lower())})" for name in names]
+    return fill(", ".join(links) + ".", width=100, break_on_hyphens=False)
 
 
 def _sets_and_unions() -> Iterator[Any]:

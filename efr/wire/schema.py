@@ -53,10 +53,16 @@ _FORMS: Final[dict[str, _Schema]] = {
     "event": {"$ref": "#/$defs/Event"},
 }
 _PLAIN: Final[dict[Any, _Schema]] = {
-    Any: {},
     str: {"type": "string"},
     bool: {"type": "boolean"},
     int: {"type": "integer"},
+}
+# A generator takes a schema with a description alone for an object, so every type is named.
+_JSON: Final[_Schema] = {
+    "description": "Any JSON value.",
+    "type": ["null", "boolean", "number", "string", "array", "object"],
+    "items": {},
+    "additionalProperties": True,
 }
 # Objects whose other members mean something: a generator that closes objects leaves these open.
 _OPEN: Final = (Capabilities, UnknownEvent)
@@ -119,7 +125,7 @@ class _Book:
             return {"type": "object"}
         if kinds_of(hint) or is_set(hint) or is_struct(hint):
             return self._named(name_of(hint), hint)
-        return dict(_PLAIN[hint])
+        return self._named("Json", hint) if hint is Any else dict(_PLAIN[hint])
 
     def _named(self, name: str, hint: Any) -> _Schema:
         if name not in self.defs:
@@ -128,6 +134,8 @@ class _Book:
         return {"$ref": f"#/$defs/{name}"}
 
     def _defined(self, hint: Any) -> _Schema:
+        if hint is Any:
+            return _JSON
         if scalar_name(hint) is not None:
             return {"description": scalar_about(hint), **self._annotated(hint)}
         if hint == Event:

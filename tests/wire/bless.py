@@ -1,11 +1,13 @@
 """`python -m tests.wire.bless`: write the samples as the frozen fixtures, and say what changed.
 
-A changed fixture is a change of the protocol: it needs a line in docs/protocol.md's changelog.
+A changed fixture is a change of the protocol: it needs a line in docs/protocol.md's changelog,
+with the digest that this prints at the end.
 """
 
 from __future__ import annotations
 
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 from tests.wire.samples import files
@@ -31,11 +33,21 @@ def bless(root: Path, wanted: dict[str, bytes]) -> list[str]:
     return changes
 
 
+def digest(root: Path) -> str:
+    """A short name for what the folder holds: names and bytes of all its files."""
+    whole = sha256()
+    for path in sorted(root.rglob("*.json")):
+        name = path.relative_to(root).as_posix().encode()
+        whole.update(b"%s\0%s\0" % (name, sha256(path.read_bytes()).digest()))
+    return whole.hexdigest()[:12]
+
+
 def main() -> int:
     changes = bless(FIXTURES, files())
     for line in changes:
         print(line)
     print(f"{len(changes)} of {len(files())} wire fixtures changed")
+    print(f"digest for the changelog of docs/protocol.md: {digest(FIXTURES)}")
     return 0
 
 

@@ -37,7 +37,7 @@ class Capabilities(Wire, frozen=True):
     """
 
     admin: bool | None = None  # daemon: `admin.*` is open on this connection
-    # pty.attach can start with a snapshot; client: it can draw one
+    # daemon: pty.attach can start with one; client: it can draw one
     screen_snapshots: bool | None = None
     search: bool | None = None  # daemon: answers conversations.search and conversation.search
     drafts_coalesced: bool | None = None  # daemon: merges the drafts of a slow reader, loses none

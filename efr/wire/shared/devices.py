@@ -9,7 +9,10 @@ from efr.wire.shared.connection import ScopeName
 
 
 class QrPayload(Wire, frozen=True, kw_only=True):
-    """What the QR code of a pairing holds; `wire.devices.qr_url` builds its text."""
+    """What the QR code of a pairing holds.
+
+    `efr.wire.devices.qr_url` builds its text.
+    """
 
     v: U32  # 1
     d: DaemonId
