@@ -274,7 +274,7 @@ RULES: Final = (
     Rule(
         _prompt(r".*\b(director(y|ies)|folder|files|what is here)\b.*"),
         "ls tells what is here.",
-        _fixed("ls -ap"),
+        _fixed("ls -1ap"),
         _say_files,
         "I look at the directory.",
     ),
