@@ -260,7 +260,7 @@ RULES: Final = (
     Rule(
         _prompt(r".*\b(process(es)?|cpu|running)\b.*"),
         "ps lists the processes, the busiest first.",
-        _fixed("ps -eo pid,pcpu,pmem,comm --sort=-pcpu"),
+        _fixed("ps aux --sort=-pcpu"),
         _say_processes,
         "I look at the processes.",
     ),
