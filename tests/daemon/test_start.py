@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import configparser
 import os
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 from efr.daemon import lock
 from efr.daemon.identity import BadDaemonId, daemon_id
+from efr.daemon.main import EXIT_LOCKED, LAST_RESORT_S, STOP_S
 from efr.daemon.notify import Notifier
 from efr.daemon.stopping import CutShort, Started, others_alive
 from tests.harness.clock import CountingIds
@@ -75,6 +78,23 @@ def test_no_service_manager_or_a_gone_one_is_no_failure(tmp_path: Path) -> None:
     Notifier(None).send("READY=1")
     Notifier("").send("READY=1")
     Notifier(str(tmp_path / "gone")).send("READY=1")
+
+
+def test_the_unit_fits_what_efrd_does() -> None:
+    unit = configparser.ConfigParser(strict=True, interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]
+    unit.read_string((files("efr") / "assets" / "systemd" / "efrd.service").read_text())
+    service = unit["Service"]
+    assert service["Type"] == "notify"
+    assert service["ExecStart"] == "%h/.local/bin/efrd"
+    assert service["ExecReload"].endswith("-HUP $MAINPID")
+    assert (service["Restart"], service["RestartSec"]) == ("always", "5")
+    assert service["RestartPreventExitStatus"] == str(EXIT_LOCKED)
+    assert (service["KillMode"], service["OOMPolicy"]) == ("mixed", "continue")
+    assert int(service["TimeoutStopSec"]) > 2 * (STOP_S + LAST_RESORT_S)
+    assert service["Environment"] == "EFR_LOG=info"
+    assert unit["Unit"]["StartLimitBurst"] == "10"
+    assert unit["Install"]["WantedBy"] == "default.target"
 
 
 def test_a_stop_runs_backwards_and_goes_on_after_a_failure() -> None:
