@@ -2,24 +2,32 @@
 
 Pure. A list of patterns and not a shell parser; it hides too much rather than too little. Each
 pattern finds places on its own and knows nothing of the others; the tables of what a secret looks
-like are in `efr.text.secret_forms`. The time grows with the length alone. Secrets in prose ("my
-password is hunter2") slip through, and the docs say so.
+like are in `efr.text.secret_forms`. The time grows with the length alone, and `efr.text.near` keeps
+it short: a pattern is tried only where its words stand. Secrets in prose ("my password is hunter2")
+slip through, and the docs say so.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+import string
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
+from efr.text.near import lines_with, matches_at, places_of
+from efr.text.quoted import DOUBLE, SINGLE, TO_QUOTE, Quoted, Span
 from efr.text.secret_forms import (
+    DIGITS_BEFORE,
+    NAME_STEMS,
     PASSWORD_OPTIONS,
+    PEM_START,
     REDACTION_VERSION,
     SAFE_OPTION,
     SCHEME,
     SECRET_HEADERS,
+    SECRET_STARTS,
     SECRET_WORDS,
+    SHORTEST_SECRET,
     PasswordOption,
     is_count,
     is_secret_name,
@@ -30,8 +38,6 @@ __all__ = ["REDACTION_VERSION", "redact_command", "redact_title"]
 
 _COMMAND_MARK: Final = "[redacted]"
 _TITLE_MARK: Final = "[***]"
-
-Span = tuple[int, int]
 
 
 def redact_command(text: str) -> str:
@@ -45,7 +51,7 @@ def redact_title(text: str) -> str:
 
 
 def _redact(text: str, mark: str) -> str:
-    source = _Source(text)
+    source = Quoted(text)
     parts: list[str] = []
     at = -1
     for start, end in sorted(_spans(source)):
@@ -55,73 +61,18 @@ def _redact(text: str, mark: str) -> str:
     return "".join((*parts, text[max(at, 0) :]))
 
 
-# A shell word in pieces: escapes, quotes, `$'…'`, plain signs. Possessive: never tried twice.
-_SINGLE = r"'[^']*+(?:'|\Z)"
-_DOUBLE = r'"(?:\\.|[^"\\])*+(?:"|\\?\Z)'
-_ANSI = r"\$'(?:\\.|[^'\\])*+(?:'|\\?\Z)"
-_ESCAPED_QUOTE = r'\\"(?:(?!\\").)*+(?:\\"|\Z)'
-_PLAIN = r"\\.|[^\s;&|<>()'\"\\`]"
-_FIRST = f"{_ESCAPED_QUOTE}|{_SINGLE}|{_DOUBLE}|{_ANSI}|{_PLAIN}"
-_ARRAY = r"\([^)]*+(?:\)|\Z)"
-_WORDS: Final = {  # by the quote around the word: that sign ends it
-    "": re.compile(f"{_ARRAY}|(?:{_FIRST})++", re.DOTALL),
-    "'": re.compile(f"(?:{_FIRST})(?:{_DOUBLE}|{_PLAIN})*+", re.DOTALL),
-    '"': re.compile(f"(?:{_FIRST})(?:{_SINGLE}|{_PLAIN})*+", re.DOTALL),
-}
-_TO_QUOTE: Final = {
-    "'": re.compile(r"[^']*+"),
-    '"': re.compile(r'(?:\\.|[^"\\])*+', re.DOTALL),
-    '\\"': re.compile(r'(?:(?!\\").)*+', re.DOTALL),
-}
-_QUOTE_SIGNS = re.compile(r"\\.|['\"\n]", re.DOTALL)
-_STAYS = re.compile(r"\"?(?:`|\$(?!['\"]))")  # a value that a variable or a command gives
-
-
-class _Source:
-    """The text, and which quotes are open where. A newline closes them: prose has apostrophes."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._changes: list[tuple[int, str]] | None = None
-
-    def outer(self, at: int) -> str:
-        """The quote sign that a position stands in, or ""."""
-        if self._changes is None:
-            self._changes = list(_quote_changes(self.text))
-        index = bisect_right(self._changes, (at, "\uffff")) - 1
-        return self._changes[index][1] if index >= 0 else ""
-
-    def word(self, at: int) -> Span:
-        """The shell word that starts here; it may be empty."""
-        found = _WORDS[self.outer(at)].match(self.text, at)
-        return (at, found.end() if found else at)
-
-    def to_quote(self, at: int, quote: str) -> Span:
-        """Up to the sign that closes `quote`."""
-        found = _TO_QUOTE[quote].match(self.text, at)
-        return (at, found.end() if found else at)
-
-    def stays(self, at: int) -> bool:
-        """Whether the value that starts here is not written here: a variable gives it."""
-        return _STAYS.match(self.text, at) is not None
-
-
-def _quote_changes(text: str) -> Iterator[tuple[int, str]]:
-    """(position from which it holds, open quote)."""
-    quote = ""
-    for sign in _QUOTE_SIGNS.finditer(text):
-        if sign[0] == "\n" or sign[0] == quote:
-            quote = ""
-        elif quote or sign[0].startswith("\\"):
-            continue
-        else:
-            quote = sign[0]
-        yield sign.end(), quote
-
-
-def _whole(_source: _Source, found: re.Match[str]) -> Span:
-    """A token or key that shows what it is."""
-    return found.span()
+def _words(source: Quoted) -> Iterator[Span]:
+    """Tokens and keys that show what they are. None has a blank in it, but for a PEM key."""
+    text = source.text
+    long = " ".join(word for word in source.words if len(word) >= SHORTEST_SECRET)
+    places = places_of(text, [PEM_START, *(start for start in SECRET_STARTS if start in long)])
+    for place in places_of(text, [sign for sign in DIGITS_BEFORE if sign in long]):
+        start = place
+        while start > 0 and text[start - 1].isdecimal():
+            start -= 1
+        places.append(start)
+    for found in matches_at(text, SECRET_WORDS, sorted(places)):
+        yield found.span()
 
 
 _ASSIGNMENT = re.compile(
@@ -131,7 +82,7 @@ _ASSIGNMENT = re.compile(
 )
 
 
-def _assigned(source: _Source, found: re.Match[str]) -> Span | None:
+def _assigned(source: Quoted, found: re.Match[str]) -> Span | None:
     """`NAME=value`, `--name=value`, `?name=value&`, also inside the value of another one."""
     if not is_secret_name(found["name"]) or source.stays(found.end()):
         return None
@@ -144,14 +95,14 @@ def _assigned(source: _Source, found: re.Match[str]) -> Span | None:
     return _unless_count(source, found["name"], value)
 
 
-def _unless_count(source: _Source, name: str, value: Span) -> Span | None:
+def _unless_count(source: Quoted, name: str, value: Span) -> Span | None:
     return None if is_count(name, source.text[slice(*value)]) else value
 
 
 _OPTION = re.compile(r"(?<![\w-])--?(?P<name>[A-Za-z][\w.-]{3,})[ \t]+(?![\s-])", re.ASCII)
 
 
-def _option_value(source: _Source, found: re.Match[str]) -> Span | None:
+def _option_value(source: Quoted, found: re.Match[str]) -> Span | None:
     """`--name value`."""
     name = found["name"]
     if not is_secret_name(name) or SAFE_OPTION.search(normal_name(name)):
@@ -167,12 +118,12 @@ _MEMBER = re.compile(
 _BARE_MEMBER = re.compile(r"\[[^\]]*+\]?|(?!(?:true|false|null|None)\b)[^\s,}\]\"'\[{]++")
 
 
-def _member_value(source: _Source, found: re.Match[str]) -> Span | None:
+def _member_value(source: Quoted, found: re.Match[str]) -> Span | None:
     """`"name": "value"` of JSON and its kin."""
     if not is_secret_name(found["name"]):
         return None
     quote = found["quote"]
-    if quote in _TO_QUOTE and source.text.startswith(quote, found.end()):
+    if quote in TO_QUOTE and source.text.startswith(quote, found.end()):
         return source.to_quote(found.end() + len(quote), quote)
     bare = _BARE_MEMBER.match(source.text, found.end())
     return _unless_count(source, found["name"], bare.span()) if bare else None
@@ -181,7 +132,7 @@ def _member_value(source: _Source, found: re.Match[str]) -> Span | None:
 _URL = re.compile(r"://[^\s/@:'\"<>]*+:(?P<password>[^\s/'\"<>]*)@")
 
 
-def _url_password(source: _Source, found: re.Match[str]) -> Span | None:
+def _url_password(source: Quoted, found: re.Match[str]) -> Span | None:
     """The password in `scheme://user:password@host`."""
     return None if source.stays(found.start("password")) else found.span("password")
 
@@ -199,7 +150,7 @@ _HTTP_REACH: Final = 4096  # further back on the line is not looked at
 _REST_OF_LINE = re.compile(r"[^\n]*")
 
 
-def _header_value(source: _Source, found: re.Match[str]) -> Span | None:
+def _header_value(source: Quoted, found: re.Match[str]) -> Span | None:
     """The value of `Authorization:`, `Cookie:` and headers with a secret name; not the scheme."""
     text, start, at = source.text, found.start(), found.end()
     name = normal_name(found["name"])
@@ -221,7 +172,7 @@ def _header_value(source: _Source, found: re.Match[str]) -> Span | None:
     return source.word(at)
 
 
-def _is_header_place(source: _Source, found: re.Match[str]) -> bool:
+def _is_header_place(source: Quoted, found: re.Match[str]) -> bool:
     text, start = source.text, found.start()
     if "-" in found["name"] and text[found.end() - 1] in " \t":
         return True
@@ -232,57 +183,88 @@ def _is_header_place(source: _Source, found: re.Match[str]) -> bool:
     return _HTTP_CLIENT.search(text, line, start) is not None
 
 
-_PLACES: Final[
-    tuple[tuple[re.Pattern[str], Callable[[_Source, re.Match[str]], Span | None]], ...]
-] = (
-    (SECRET_WORDS, _whole),
-    (_ASSIGNMENT, _assigned),
-    (_OPTION, _option_value),
-    (_MEMBER, _member_value),
-    (_URL, _url_password),
-    (_HEADER, _header_value),
+_Value = Callable[[Quoted, re.Match[str]], Span | None]
+
+# Beside a name, with a sign that each match holds; name and sign stand on one line.
+_NAMED: Final[tuple[tuple[re.Pattern[str], _Value, str], ...]] = (
+    (_ASSIGNMENT, _assigned, "="),
+    (_OPTION, _option_value, "-"),
+    (_MEMBER, _member_value, ":"),
+    (_HEADER, _header_value, ":"),
 )
 
 
-def _spans(source: _Source) -> Iterator[Span]:
+def _spans(source: Quoted) -> Iterator[Span]:
     """Everything to hide, in no order; spans of two patterns may overlap."""
-    for pattern, value in _PLACES:
-        at = 0
-        while found := pattern.search(source.text, at):
+    yield from _words(source)
+    yield from _values(source, _URL, _url_password, [(0, len(source.text))])
+    if lines := lines_with(source.text, NAME_STEMS):
+        for pattern, value, sign in _NAMED:
+            signed = [line for line in lines if source.text.find(sign, *line) >= 0]
+            yield from _values(source, pattern, value, signed)
+    yield from _program_options(source)
+
+
+def _values(
+    source: Quoted, pattern: re.Pattern[str], value: _Value, lines: list[Span]
+) -> Iterator[Span]:
+    """The values behind the matches of a pattern in these lines."""
+    at = 0
+    for start, end in lines:
+        at = max(at, start)
+        while inside := pattern.search(source.text, at, end):
+            found = pattern.match(source.text, inside.start()) or inside  # may reach further down
             span = value(source, found) or (0, 0)
             if span[0] < span[1]:
                 yield span
             at = max(found.end(), span[1])  # never the same text twice: linear time
-    yield from _program_options(source)
 
 
 # The arguments of one simple command: up to a separator outside quotes.
-_ARGUMENTS: Final = rf"(?P<arguments>(?:[^;&|\n'\"\\]|\\.|{_SINGLE}|{_DOUBLE})*+)"
+_ARGUMENTS: Final = rf"(?P<arguments>(?:[^;&|\n'\"\\]|\\.|{SINGLE}|{DOUBLE})*+)"
 
 
-def _compiled(row: PasswordOption) -> tuple[re.Pattern[str], re.Pattern[str], str]:
-    names = "|".join(map(re.escape, row.programs.split()))
+class _Row(NamedTuple):
+    """PasswordOption, compiled: a call of one of the programs, and the option in it."""
+
+    programs: tuple[str, ...]
+    command: re.Pattern[str]
+    option: re.Pattern[str]
+    after: str
+
+
+def _compiled(row: PasswordOption) -> _Row:
+    programs = tuple(row.programs.split())
+    names = "|".join(map(re.escape, programs))
     verb = rf"[^;&|\n]{{0,200}}?[ \t]{row.verb}\b" if row.verb else ""
     command = rf"(?<![\w.-])(?:{names})(?=[ \t]){verb}{_ARGUMENTS}"
-    return re.compile(command, re.DOTALL), re.compile(rf"(?<=[ \t]){row.option}"), row.after
+    option = re.compile(rf"(?<=[ \t]){row.option}")
+    return _Row(programs, re.compile(command, re.DOTALL), option, row.after)
 
 
 _ROWS: Final = tuple(_compiled(row) for row in PASSWORD_OPTIONS)
+_PROGRAMS: Final = frozenset(name for row in _ROWS for name in row.programs)
+_NAME_SIGNS: Final = string.ascii_letters + string.digits + "_.-"
 
 
-def _program_options(source: _Source) -> Iterator[Span]:
+def _program_options(source: Quoted) -> Iterator[Span]:
     """Passwords in options that mean something else to other programs."""
-    for command, option, after in _ROWS:
-        for found in command.finditer(source.text):
+    text = source.text
+    # A name may follow a sign, as in `$(curl`; a blank follows the name.
+    named = _PROGRAMS & {word[len(word.rstrip(_NAME_SIGNS)) :] for word in source.words}
+    for row in _ROWS:
+        if named.isdisjoint(row.programs):
+            continue
+        for found in matches_at(text, row.command, places_of(text, row.programs)):
             at, end = found.span("arguments")
-            while place := option.search(source.text, at, end):
-                span = _after_sign(source, source.word(place.end()), after)
+            while place := row.option.search(text, at, end):
+                span = _after_sign(source, source.word(place.end()), row.after)
                 if span[0] < span[1] and not source.stays(span[0]):
                     yield span
                 at = max(place.end(), span[1])
 
 
-def _after_sign(source: _Source, word: Span, sign: str) -> Span:
+def _after_sign(source: Quoted, word: Span, sign: str) -> Span:
     """The part of a word behind its first `sign`, without a closing quote; empty without one."""
     if not sign:
         return word

@@ -115,6 +115,23 @@ _FORMS: Final = (
 )
 SECRET_WORDS: Final = re.compile("|".join((_PEM, *(_START + form for form in _FORMS))))
 
+# What each match of SECRET_WORDS starts with, or holds behind some digits; and its least length.
+PEM_START: Final = "-----BEGIN "
+SECRET_STARTS: Final = (
+    *WORD_PREFIXES,
+    *("eyJ", "npm_", "pypi-AgE", "hf_", "dapi", "AIza", "ya29.", "SG.", "hvs.", "hvb."),
+    *("A3T", "AKIA", "ASIA", "AGPA", "AIDA", "AROA", "AIPA", "ANPA", "ANVA", "ABIA", "ACCA"),
+    *("fm1_", "fm2_"),
+)
+DIGITS_BEFORE: Final = (":AA",)
+SHORTEST_SECRET: Final = len("sk-") + _AT_LEAST
+
+# Every name that is hidden holds one of these, in any case; so does every header that is.
+NAME_STEMS: Final = (
+    *("token", "secret", "pass", "pwd", "key", "credential", "pat", "session", "aws", "azure"),
+    *("authorization", "cookie"),
+)
+
 
 class PasswordOption(NamedTuple):
     """Where one family of programs takes a password."""
