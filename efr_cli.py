@@ -77,7 +77,7 @@ def main() -> None:
 
 def run(argv: list[str], env: MutableMapping[str, str]) -> int:
     """Parses, runs the command, and turns what stopped it into a message and an exit code."""
-    args = BARE.get(tuple(argv)) or _parse(argv)
+    args = BARE.get(tuple(argv)) or parse(argv)
     if args is None:
         return USAGE
     command = _load(next(target for word, target in COMMANDS.items() if args.get(word)))
@@ -87,20 +87,22 @@ def run(argv: list[str], env: MutableMapping[str, str]) -> int:
 
     clock = SystemClock()
     try:
-        return command(Run(args, env, clock, SystemIds(clock)))
+        code = command(Run(args, env, clock, SystemIds(clock)))
+        sys.stdout.flush()  # a closed pipe shows here and not in the interpreter's last words
+        return code
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
         _close_stdout()
         return DONE  # the reader has seen enough
     except Exception as error:
-        code = _report(error)
-        if code is None:
+        known = _report(error)
+        if known is None:
             raise
-        return code
+        return known
 
 
-def _parse(argv: list[str]) -> dict[str, Any] | None:
+def parse(argv: list[str]) -> dict[str, Any] | None:
     """The arguments that were given, or None after a usage message."""
     from docopt import DocoptExit, docopt
 

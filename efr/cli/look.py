@@ -26,10 +26,10 @@ class Look(NamedTuple):
 
 
 def look(env: Mapping[str, str], uid: int, *, terminal: bool) -> Look:
-    """The look for output to a terminal, or to something else, which gets no colour."""
+    """The look for output to a terminal, or to something else, which gets bare text."""
     settings, fault = _settings(env, uid)
     render = settings.render
-    mode = color_mode(env) if terminal else ColorMode.NONE
+    mode = color_mode(env) if terminal else ColorMode.PLAIN
     links = terminal and env.get("TERM", "") not in _NO_LINKS
     given = _colors(render)
     try:

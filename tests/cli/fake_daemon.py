@@ -10,6 +10,7 @@ import shutil
 import socket
 import struct
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -22,6 +23,12 @@ CALL = "019a9b1c-3d00-7a10-8b20-0000000000c1"
 AT = "2026-10-03T12:00:00Z"
 
 Frame = dict[str, Any]
+
+
+def envelope(seq: int, kind: str, turn: str | None = TURN, **members: Any) -> Frame:
+    """An event in its envelope."""
+    event = {"kind": kind, **({"turn_id": turn} if turn else {}), **members}
+    return {"seq": seq, "conversation_id": CONVERSATION, "at": AT, "event": event}
 
 
 class Peer:
@@ -84,8 +91,18 @@ class Peer:
         self.answer("hello", result)
         return params
 
-    def start(self, *, route: Frame | None = None, started: bool = True, **result: Any) -> Frame:
-        """Hello, the prompt, its subscription; returns the prompt's params."""
+    def start(
+        self,
+        *,
+        route: Frame | None = None,
+        started: bool = True,
+        front: Sequence[Frame] = (),
+        **result: Any,
+    ) -> Frame:
+        """Hello, the prompt, its subscription; returns the prompt's params.
+
+        `front`: the events of the conversation that a queued prompt finds.
+        """
         self.hello()
         params = self.expect("prompt.send")
         sent = {
@@ -99,6 +116,9 @@ class Peer:
         }
         self.answer("prompt.send", sent)
         self.subscribed()
+        if sent["queued"]:
+            self.expect("conversation.history")
+            self.answer("conversation.history", {"events": list(front)})
         if started:
             self.turn_started()
         return params
@@ -114,9 +134,7 @@ class Peer:
     def event(self, kind: str, turn: str | None = TURN, **members: Any) -> int:
         """One event of the conversation; returns its number."""
         self.seq += 1
-        event = {"kind": kind, **({"turn_id": turn} if turn else {}), **members}
-        envelope = {"seq": self.seq, "conversation_id": CONVERSATION, "at": AT, "event": event}
-        self.item({"kind": "event", **envelope})
+        self.item({"kind": "event", **envelope(self.seq, kind, turn, **members)})
         return self.seq
 
     def draft(self, turn: str = TURN, after: int | None = None, **draft: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.fake_daemon import AT, CALL, CONVERSATION, TURN, FakeDaemon, Peer
+from tests.cli.fake_daemon import AT, CALL, CONVERSATION, TURN, FakeDaemon, Peer, envelope
 from tests.cli.programs import efr_in_pipe
 
 MARKDOWN = "# Why\n\n- *one*\n- `two`\n\n\ttab\n"
@@ -221,31 +221,25 @@ def test_a_slow_reader_subscribes_again(fake: FakeDaemon) -> None:
 def test_a_gap_is_filled_from_the_history(fake: FakeDaemon) -> None:
     process, peer = follow(fake, "send", "hi")
 
-    def envelope(seq: int, index: int, text: str) -> dict[str, Any]:
-        event = {"kind": "assistant_message_completed", "turn_id": TURN, "index": index}
-        return {
-            "seq": seq,
-            "conversation_id": CONVERSATION,
-            "at": AT,
-            "event": {**event, "text": text},
-        }
+    def said(seq: int, index: int, text: str) -> dict[str, Any]:
+        return envelope(seq, "assistant_message_completed", index=index, text=text)
 
     summary = {"id": CONVERSATION, "status": "running", "created_at": AT, "updated_at": AT}
     peer.item(
         {
             "kind": "snapshot",
             "conversation": {**summary, "last_seq": 300},
-            "events": [envelope(300, 2, "three")],
+            "events": [said(300, 2, "three")],
             "history_cursor": "c1",
             "hwm": 300,
         }
     )
     assert peer.expect("conversation.history")["cursor"] == "c1"
-    page = {"events": [envelope(299, 1, "two")], "next_cursor": "c2"}
+    page = {"events": [said(299, 1, "two")], "next_cursor": "c2"}
     peer.answer("conversation.history", page)
     assert peer.expect("conversation.history")["cursor"] == "c2"
-    old = envelope(90, 0, "old")
-    peer.answer("conversation.history", {"events": [old, envelope(298, 0, "one")]})
+    old = said(90, 0, "old")
+    peer.answer("conversation.history", {"events": [old, said(298, 0, "one")]})
     peer.seq = 300
     peer.complete()
     out, _ = process.communicate(timeout=20)

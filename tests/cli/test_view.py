@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Start
-from tests.cli.fake_daemon import CALL, FakeDaemon, Frame, Peer
+from tests.cli.fake_daemon import CALL, OTHER_TURN, FakeDaemon, Frame, Peer, envelope
 from tests.cli.programs import echoes
 from tests.harness.terminal import Terminal
 
@@ -255,6 +255,32 @@ def test_another_client_may_answer(fake: FakeDaemon, start: Start) -> None:
 
     terminal.wait_for("✓ allowed on phone")
     assert "y allow" not in terminal.text
+
+
+def test_the_question_of_the_turn_in_front_is_asked_here_too(
+    fake: FakeDaemon, start: Start
+) -> None:
+    terminal = start("send", "hi")
+    peer = fake.accept()
+    shell = {"call_id": CALL, "tool": "shell", "input": {"command": "ls"}}
+    asked = {"call_id": CALL, "summary": "shell: command ls"}
+    front = [
+        envelope(1, "tool_call_started", OTHER_TURN, **shell),
+        envelope(2, "approval_requested", OTHER_TURN, **asked),
+    ]
+    peer.start(route=NOTES, queued=True, started=False, front=front)
+    terminal.wait_for("? run this command (the running turn asks)")
+    terminal.wait_for("y allow")
+    terminal.type("y")
+
+    assert peer.expect("approval.respond")["call_id"] == CALL
+    members = {"call_id": CALL, "decision": "allow", "origin": "cli"}
+    peer.event("approval_resolved", OTHER_TURN, **members)
+    terminal.wait_for("✓ allowed")
+    peer.turn_started()
+    peer.say("mine")
+    peer.complete()
+    assert terminal.read_to_end() == 0
 
 
 # --- input for a running command ----------------------------------------------------------------

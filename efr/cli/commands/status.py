@@ -53,6 +53,8 @@ def facts(found: m.AdminStatusResult, now_us: int, socket: str) -> list[Fact]:
 
 def _provider(one: t.ProviderStatus, now_us: int) -> str:
     parts = [one.provider + (" (active)" if one.active else "")]
+    if one.provider == "demo":
+        return f"{parts[0]}: built in, offline"
     if not one.logged_in:
         return f"{parts[0]}: not logged in"
     kind = one.login.value.replace("_", " ") if one.login is not None else "ready"

@@ -23,8 +23,9 @@ _LINK_SAFE = "%/:?#[]@!$&'()*+,;=-._~"  # the characters of RFC 3986, and its es
 
 
 class ColorMode(Enum):
-    """What the terminal takes."""
+    """What the output takes: no escape code at all, attributes alone, or colours too."""
 
+    PLAIN = "plain"
     NONE = "none"
     SIXTEEN = "sixteen"
     TRUE = "true"
@@ -73,7 +74,7 @@ class Palette(NamedTuple):
     @property
     def colored(self) -> bool:
         """Whether a colour can be told from another."""
-        return self.mode is not ColorMode.NONE
+        return self.mode in {ColorMode.SIXTEEN, ColorMode.TRUE}
 
 
 class BadColor(ValueError):
@@ -123,7 +124,7 @@ def paint_lines(lines: list[Line], colors: Palette) -> str:
 
 
 def _paint_span(span: Span, colors: Palette) -> str:
-    codes = _codes(span.style, colors)
+    codes = _codes(span.style, colors) if colors.mode is not ColorMode.PLAIN else ""
     shown = safe(span.text)
     text = f"\x1b[{codes}m{shown}{RESET}" if codes else shown
     if span.link and colors.links and (target := link_target(span.link)):

@@ -62,7 +62,6 @@ class KeyRoute:
         self._relay: Relay | None = None
         self._row: RowKeys | None = None
         self._conversation_id = ""
-        self._muted = False  # keys go nowhere now
         self.escape_at: float | None = None
 
     def begin(
@@ -157,7 +156,7 @@ class KeyRoute:
             if relay.keeps and not self._question_is_open(view):
                 relay.keep(data)
                 return
-            if self._muted and view.question is None:
+            if self._shown.muted and view.question is None:
                 return
         self._take(self._keys.feed(bytes(data)))
         waits = self._keys.escape_waits
@@ -236,6 +235,6 @@ class KeyRoute:
                 self.drain()
             self._stage.show_wait()
         muted = view is not None and relay.swallows(view)
-        if self._muted and not muted and self._keyboard is not None:
+        if self._shown.muted and not muted and self._keyboard is not None:
             self._keyboard.discard()  # the rest of what was typed blindly
-        self._muted = muted
+        self._shown.muted = muted

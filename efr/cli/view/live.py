@@ -28,6 +28,7 @@ from efr.cli.view.answer import AnswerLine
 from efr.cli.view.calls import Call
 from efr.cli.view.row import InputRow
 from efr.cli.view.screen import Cursor, Size
+from efr.cli.view.scroll import Kind
 from efr.cli.view.turn import TurnView
 from efr.text.visible import visible_line
 
@@ -58,6 +59,7 @@ class Shown:
     row: InputRow | None = None
     late: list[str] = field(default_factory=list)  # steers on their way
     queue: list[Queued] = field(default_factory=list)  # prompts that wait, the next one first
+    muted: bool = False  # keys go nowhere: a secret may be among them
     kept_keys: int = 0  # characters typed after a yes that the wait will get
 
 
@@ -70,7 +72,7 @@ def live_rows(
         return [status_row(Status("sending", motion=shown.motion), tick, size.columns)], None, True
     columns = size.columns
     rows = [part for line in view.reply.open_lines() for part in fold(line, columns)]
-    if view.blocks.last is not None and not (rows and view.reply.runs_on):
+    if _stands_apart(view, rows):
         rows.insert(0, EMPTY)
     inner, cursor = _inner_rows(shown, view, columns, now, tick)
     rows += inner
@@ -90,9 +92,21 @@ def live_rows(
     return rows[cut:], cursor, with_status and shown.row is None
 
 
+def _stands_apart(view: TurnView, open_rows: list[Line]) -> bool:
+    """Whether an empty row comes first, as it will once the live rows are committed."""
+    if open_rows:
+        return view.blocks.last is not None and not view.reply.runs_on
+    call = view.calls.running
+    if call is not None and call.allowed and view.blocks.last is Kind.ANSWER:
+        return False
+    return view.blocks.last is not None
+
+
 def _keys_are_taken(shown: Shown, view: TurnView) -> bool:
-    """Whether keys go to a question or to a command and not to the row."""
-    return shown.answer is not None or (view.question is not None and shown.can_answer)
+    """Whether keys go to a question or to a command, or nowhere, and not to the row."""
+    return (
+        shown.muted or shown.answer is not None or (view.question is not None and shown.can_answer)
+    )
 
 
 def _status(shown: Shown, view: TurnView, now: float) -> Status:

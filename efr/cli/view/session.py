@@ -26,7 +26,7 @@ from efr.cli.view.scroll import Kind
 from efr.cli.view.signals import Signals, die_of, stop_here
 from efr.cli.view.surface import Surface
 from efr.cli.view.talk import Talk
-from efr.cli.view.turn import TurnOptions, TurnView, user_rows
+from efr.cli.view.turn import TurnOptions, TurnView, open_question, user_rows
 from efr.client.errors import ConnectionLost, Refused
 from efr.client.follow import missing_events
 from efr.wire import events as ev
@@ -194,6 +194,18 @@ class Session:
             self.note(line)
         self._interrupt.begin(sent.conversation_id)
         self._subscribe(sent)
+        if sent.queued:  # what the turn in front asks was asked before this prompt
+            self._talk.ask(
+                "conversation.history", self._front, conversation_id=sent.conversation_id
+            )
+
+    def _front(self, page: m.ConversationHistoryResult) -> None:
+        view = self.shown.view
+        if view is None or view.started or view.question is not None:
+            return
+        for envelope in open_question(page.events):
+            view.take_event(envelope, self._clock.monotonic())
+        self._at_once()
 
     def _subscribe(self, sent: m.PromptSendResult) -> None:
         self._talk.ask(

@@ -389,6 +389,21 @@ class TurnView:
         self.note(f"the command left running {event.how.value.replace('_', ' ')}{code}")
 
 
+def open_question(events: tuple[ev.EventEnvelope, ...]) -> list[ev.EventEnvelope]:
+    """The call that waits for an answer at the end of `events`, and its question; or nothing."""
+    calls: dict[str, ev.EventEnvelope] = {}
+    asked: dict[str, ev.EventEnvelope] = {}
+    for envelope in events:
+        event = envelope.event
+        if isinstance(event, ev.ToolCallStarted):
+            calls[event.call_id] = envelope
+        elif isinstance(event, ev.ApprovalRequested):
+            asked[event.call_id] = envelope
+        elif isinstance(event, ev.ApprovalResolved | ev.ApprovalExpired):
+            asked.pop(event.call_id, None)
+    return [one for call_id in asked for one in (calls.get(call_id), asked[call_id]) if one][-2:]
+
+
 def user_rows(text: str, columns: int) -> list[Line]:
     """What the user said in the middle of a turn, as it stands in the reply."""
     first, *more = visible_text(text).split("\n")

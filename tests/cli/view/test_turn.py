@@ -15,7 +15,7 @@ from efr.cli.view.message import MessageText
 from efr.cli.view.reply import markdown_writer
 from efr.cli.view.screen import Size
 from efr.cli.view.scroll import Kind, Scroll
-from efr.cli.view.turn import TurnOptions, TurnView
+from efr.cli.view.turn import TurnOptions, TurnView, open_question
 from efr.wire import events as ev
 from efr.wire import types as t
 
@@ -226,6 +226,21 @@ def test_the_question_of_the_turn_in_front_says_whose_it_is() -> None:
     told.event(ev.ApprovalResolved(OTHER, CALL, t.ApprovalDecision.DENY, t.Origin.SHELL))
     assert told.rows == ["✗ denied on shell"]
     assert told.live()[-1] == "⠋ queued; the turn in front runs shell"
+
+
+def test_the_open_question_of_a_history_is_found() -> None:
+    second = CALL.replace("c1", "c2")
+    told: list[ev.Event] = [
+        ev.ToolCallStarted(OTHER, CALL, "shell", {"command": "ls"}),
+        ev.ApprovalRequested(OTHER, CALL, "shell: command ls"),
+        ev.ApprovalResolved(OTHER, CALL, t.ApprovalDecision.ALLOW, t.Origin.CLI),
+        ev.ToolCallStarted(OTHER, second, "shell", {"command": "rm x"}),
+        ev.ApprovalRequested(OTHER, second, "shell: command rm x"),
+    ]
+    events = tuple(ev.EventEnvelope(seq=n, at=AT, event=one) for n, one in enumerate(told))
+
+    assert open_question(events) == list(events[3:])
+    assert open_question(events[:3]) == []
 
 
 def test_a_steer_goes_to_the_reply_when_a_model_call_read_it() -> None:
