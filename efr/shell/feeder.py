@@ -11,6 +11,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from efr.shell.screen import TerminalScreen
@@ -29,6 +30,7 @@ _TOKEN: Final = re.compile(
 )
 _STRING_STOP: Final = re.compile(r"[\x18\x1a\x1b]")
 _HELD_LIMIT: Final = 1 << 20  # an unfinished string longer than this is noise
+_KNOWN_LIMIT: Final = 2048  # control sequences whose meaning is kept
 _MOST: Final = 9999  # no count and no column is larger
 
 _CONTROLS: Final = {
@@ -90,6 +92,7 @@ class Feeder:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._held = ""
         self._in_string = False
+        self._known: dict[str, tuple[Callable[..., None], list[int]]] = {}
         self._methods: dict[str, Callable[..., None]] = {}
         for name in [*_CONTROLS.values(), *_ESCAPES.values(), *(n for n, _ in _CSI.values())]:
             self._methods[name] = getattr(screen, name)
@@ -104,24 +107,29 @@ class Feeder:
         text = self._held + self._decoder.decode(data)
         self._held = ""
         at = self._end_of_string(text, 0) if self._in_string else 0
-        while at < len(text):
-            token = _TOKEN.match(text, at)
+        read, size, draw, known = _TOKEN.match, len(text), self._screen.draw, self._known
+        while at < size:
+            token = read(text, at)
             assert token is not None  # the last branch takes any character
-            at = self._take(token, text)
-
-    def _take(self, token: re.Match[str], text: str) -> int:
-        """Does what one token says; returns where the next one starts."""
-        match token.lastgroup:
-            case "text":
-                self._screen.draw(token[0])
-            case "newline":
+            at = token.end()
+            kind = token.lastgroup
+            if kind == "text":
+                draw(token[0])
+            elif kind == "newline":
                 self._screen.cursor.x = 0
                 self._screen.linefeed()
+            elif kind == "final":
+                act, numbers = known.get(token[0]) or self._learn(token)
+                act(*numbers)
+            elif kind != "dropped":
+                at = self._take(kind, token, text)
+
+    def _take(self, kind: str | None, token: re.Match[str], text: str) -> int:
+        """Does what one of the rarer tokens says; returns where the next one starts."""
+        match kind:
             case "control":
                 if token[0] != "\x07":
                     self._methods[_CONTROLS[token[0]]]()
-            case "final":
-                self._csi(token)
             case "osc_end":
                 return token.end() - (token["osc_end"] == "\x1b")
             case "string":
@@ -135,6 +143,14 @@ class Feeder:
             case "unfinished":
                 self._held = token[0] if len(token[0]) <= _HELD_LIMIT else ""
         return token.end()
+
+    def _learn(self, token: re.Match[str]) -> tuple[Callable[..., None], list[int]]:
+        """What a control sequence does; programs repeat the same ones."""
+        plan = self._csi(*token.group("prefix", "numbers", "middle", "final"))
+        if len(self._known) >= _KNOWN_LIMIT:
+            self._known.clear()
+        self._known[token[0]] = plan
+        return plan
 
     def _end_of_string(self, text: str, at: int) -> int:
         while True:
@@ -151,28 +167,35 @@ class Feeder:
             self._in_string = False
             return at + (stop[0] == "\x1b")
 
-    def _csi(self, token: re.Match[str]) -> None:
-        prefix, final = token["prefix"], token["final"]
-        if token["middle"]:
-            if token["middle"] == "!" and final == "p":
-                self._screen.soft_reset()
-            return
+    def _csi(
+        self, prefix: str, numbers: str, middle: str, final: str
+    ) -> tuple[Callable[..., None], list[int]]:
+        """The method for a control sequence, and its arguments."""
+        screen = self._screen
+        if middle:
+            return (screen.soft_reset if middle + final == "!p" else _nothing), []
         if final == "m":
-            if not prefix:
-                self._screen.select_graphic_rendition(*_colours(token["numbers"]))
-            return
-        numbers = [min(int(n), _MOST) if n.isdigit() else 0 for n in token["numbers"].split(";")]
+            return (screen.select_graphic_rendition, _colours(numbers)) if not prefix else _NOTHING
+        values = [min(int(n), _MOST) if n.isdigit() else 0 for n in numbers.split(";")]
         if final in "hl" and prefix in ("", "?"):
-            self._screen.set_modes(numbers, final == "h", prefix == "?")
-        elif not prefix and final in _CSI:
-            name, count = _CSI[final]
-            self._methods[name](*numbers[:count])
+            return partial(screen.set_modes, values, final == "h", prefix == "?"), []
+        if prefix or final not in _CSI:
+            return _NOTHING
+        name, count = _CSI[final]
+        return self._methods[name], values[:count]
 
     def _designate(self, which: str, charset: str) -> None:
         if which == "(":
             self._screen.line_drawing = charset == "0"
         elif which == "#" and charset == "8":
             self._screen.alignment_display()
+
+
+def _nothing() -> None:
+    """A sequence that the screen has no use for."""
+
+
+_NOTHING: Final[tuple[Callable[..., None], list[int]]] = (_nothing, [])
 
 
 def _colours(numbers: str) -> list[int]:

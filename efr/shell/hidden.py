@@ -35,7 +35,7 @@ from efr.shell.contract import (
     ShellSettings,
 )
 from efr.shell.environment import hidden_environment
-from efr.shell.errors import CannotMove, NoSuchCall, ShellDidNotStart
+from efr.shell.errors import CannotMove, NoSuchCall, NotWaiting, ShellDidNotStart
 from efr.shell.follow import Follower
 from efr.shell.integration import ShellDirectory
 from efr.shell.limits import LIMITS, Limits
@@ -69,6 +69,13 @@ class ShellDeps:
     limits: Limits = LIMITS
 
 
+class _Ticket:
+    """One call's place in the row."""
+
+    def __init__(self, call_id: str) -> None:
+        self.call_id = call_id
+
+
 class HiddenShell:
     """Any thread may call. `run` and `move_to` block; so does `close`."""
 
@@ -88,7 +95,7 @@ class HiddenShell:
         self._process: ShellProcess | None = None
         self._starting = False
         self._start_deadline = 0.0
-        self._calls: list[object] = []  # tickets: the first runs, the second waits
+        self._calls: list[_Ticket] = []  # tickets: the first runs, the second waits
         self._told_cwd = start_dir
         self._settings_forgotten = False
         self._is_zsh = True
@@ -165,6 +172,12 @@ class HiddenShell:
         runs = (run for run in (state.run, state.sentinel_run) if run is not None)
         return next((run for run in runs if run.left and run.ended is None), None)
 
+    def screen_rows(self, count: int) -> tuple[str, ...]:
+        """The last `count` rows of its screen, up to the cursor's. Blocks while it catches up."""
+        with self._changed:
+            process = self._process
+        return process.view(count).rows if process is not None else ()
+
     # Calls.
 
     def run(self, call: ShellCall, cancel: Cancel, watcher: CallWatcher) -> CallEnd:
@@ -172,7 +185,7 @@ class HiddenShell:
         why = refusal(call.line, self._limits.line_bytes)
         if why is not None:
             return CallEnd("not_run", note=why)
-        ticket = object()
+        ticket = _Ticket(call.call_id)
         with self._changed:
             if len(self._calls) >= _MOST_CALLS:
                 return CallEnd("busy", note=notes.ANOTHER_WAITS)
@@ -188,7 +201,7 @@ class HiddenShell:
                 self._changed.notify_all()
 
     def _run(
-        self, ticket: object, call: ShellCall, cancel: Cancel, watcher: CallWatcher
+        self, ticket: _Ticket, call: ShellCall, cancel: Cancel, watcher: CallWatcher
     ) -> CallEnd:
         run = self._get_turn(ticket, call, cancel)
         if isinstance(run, CallEnd):
@@ -208,7 +221,7 @@ class HiddenShell:
         self._tell_directory(end.cwd)
         return end
 
-    def _get_turn(self, ticket: object, call: ShellCall, cancel: Cancel) -> Run | CallEnd:
+    def _get_turn(self, ticket: _Ticket, call: ShellCall, cancel: Cancel) -> Run | CallEnd:
         """Blocks until the line can be typed; a CallEnd when it will not be."""
         limit_s = min(call.timeout_s, self._limits.longest_s)
         limit: float | None = None  # starts when the shell has started
@@ -219,9 +232,10 @@ class HiddenShell:
                     self._start_deadline = self._clock.monotonic() + self._limits.start_s
                 else:
                     now = self._clock.monotonic()
+                    is_starting = self._is_starting(now)
                     if (result := self._try_turn(ticket, call, cancel)) is not None:
                         return result
-                    if not self._is_starting(now):
+                    if not is_starting:
                         limit = now + limit_s if limit is None else limit
                         if now >= limit:
                             return self._too_busy(limit_s)
@@ -233,7 +247,7 @@ class HiddenShell:
                 self._did_not_start()
                 return CallEnd("failed", note=notes.did_not_start(str(exc)))
 
-    def _must_start(self, ticket: object) -> bool:
+    def _must_start(self, ticket: _Ticket) -> bool:
         idle = self._process is None and not self._starting and not self._ended
         return idle and self._calls[0] is ticket
 
@@ -244,10 +258,9 @@ class HiddenShell:
         state = self._process.state
         if state.phase is Phase.STARTING and now >= self._start_deadline:
             state.phase = Phase.UNMARKED
-            self._changed.notify_all()
         return state.phase is Phase.STARTING
 
-    def _try_turn(self, ticket: object, call: ShellCall, cancel: Cancel) -> Run | CallEnd | None:
+    def _try_turn(self, ticket: _Ticket, call: ShellCall, cancel: Cancel) -> Run | CallEnd | None:
         """The run when the line is to be typed now. Under the lock."""
         if cancel.cancelled:
             return CallEnd("interrupted", cwd=self._told_cwd, note=notes.INTERRUPTED_BEFORE)
@@ -327,7 +340,8 @@ class HiddenShell:
         nonce = deps.nonce()
         self._directory.write(nonce, user.get("ZDOTDIR", ""), self.trusted)
         program = find_program(settings.program, user.get("PATH"))
-        self._is_zsh = Path(program).name.startswith("zsh")
+        name = Path(program).name
+        self._is_zsh = name.startswith("zsh")
         environment = hidden_environment(
             user,
             directory=directory,
@@ -337,7 +351,7 @@ class HiddenShell:
         )
         if not self._is_zsh:
             del environment["ZDOTDIR"]
-        arguments = [program, "-l"] if settings.login else [program]
+        arguments = [name, "-l"] if settings.login else [name]
         what = Program(program, arguments, directory, environment)
         recorder = deps.recorder(self.pty_id)
         recorder.resize(self._limits.columns, self._limits.rows)
@@ -461,8 +475,11 @@ class HiddenShell:
         check_text(text, self._limits)
         with self._changed:
             run, process = self._running, self._process
-            if run is None or process is None or run.left or run.call.call_id != call_id:
-                raise NoSuchCall(call_id)
+            waits = any(ticket.call_id == call_id for ticket in self._calls)
+        if run is None or process is None or run.left or run.call.call_id != call_id:
+            if waits:
+                raise NotWaiting(call_id, "its command does not run yet")
+            raise NoSuchCall(call_id)
         type_answer(process, run, text, hidden, manual)
 
     # Commands left running.
@@ -518,7 +535,7 @@ class HiddenShell:
             process = self._process
             if process is None or self._calls or self._left_run is not None:
                 return 0.0
-            if process.state.phase not in (Phase.READY, Phase.UNMARKED):
+            if not process.state.at_prompt and process.state.phase is not Phase.UNMARKED:
                 return 0.0
             return now - max(self._idle_since, process.last_output)
 

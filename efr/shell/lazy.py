@@ -9,12 +9,12 @@ go on at a line start with that many newlines after it, in the colours that the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Final
 
 from efr.shell.feeder import Feeder
-from efr.shell.scanner import NOTEWORTHY
+from efr.shell.scanner import NOTEWORTHY, PlainRun
 from efr.shell.screen import TerminalScreen
 
 Read = Callable[[int, int], bytes]
@@ -22,8 +22,7 @@ Read = Callable[[int, int], bytes]
 _COLOUR: Final = re.compile(rb"\x1b\[[0-9;:]*m")
 _RESET: Final = re.compile(rb"\x1b\[0*m")
 _BLOCK: Final = 1 << 20  # bytes read at once while catching up
-_WINDOW: Final = 64 << 10  # bytes read at once from behind; some screenfuls of text
-_WORTH_IT: Final = 8 << 10  # a shorter run is fed as it is
+_WINDOW: Final = 64 << 10  # bytes read at once from behind: some screenfuls; 1/8 is worth a jump
 _SLICE: Final = 16 << 10  # bytes fed between two looks at `stop`
 _LONGEST_COLOUR: Final = 256  # bytes of one colour sequence
 
@@ -31,44 +30,48 @@ _LONGEST_COLOUR: Final = 256  # bytes of one colour sequence
 class LazyScreen:
     """A screen and how far it has been fed. One thread at a time."""
 
-    def __init__(self, columns: int, rows: int, start: int = 0) -> None:
+    def __init__(self, columns: int, rows: int, start: int = 0, window: int = _WINDOW) -> None:
         self.screen = TerminalScreen(columns, rows)
         self.position = start
         self._feeder = Feeder(self.screen)
         self._newlines = 2 * rows
+        self._window = window
+        self._worth_it = window // 8
 
     def catch_up(
         self,
         read: Read,
         end: int,
-        notable_end: int,
-        last_escape: int,
+        runs: Iterable[PlainRun],
         stop: Callable[[], bool] | None = None,
     ) -> bool:
-        """Feeds up to offset `end`. `notable_end` and `last_escape` are the scanner's, at or after
-        `end`. False when `stop` said to go on later."""
+        """Feeds up to offset `end`. `runs` are the scanner's long plain runs, in order; those that
+        end after `end` do no harm. False when `stop` said to go on later."""
+        for run in runs:
+            run_end = min(run.end, end)
+            if run_end - max(run.start, self.position) > self._window:
+                if not self._feed_to(read, run.start, stop):
+                    return False
+                self._jump_from_behind(read, run_end, run.last_escape)
+        return self._feed_to(read, end, stop)
+
+    def _feed_to(self, read: Read, end: int, stop: Callable[[], bool] | None) -> bool:
         step = _BLOCK if stop is None else _SLICE
-        while self.position < min(notable_end, end):
+        while self.position < end:
             if stop is not None and stop():
                 return False
-            data = read(self.position, min(self.position + step, notable_end, end))
-            if not data:
-                return self._lost(end)
-            self.feed(data)
-        if end - self.position > _WORTH_IT and self._can_jump():
-            self._jump_from_behind(read, end, last_escape)
-        while self.position < end:
-            data = read(self.position, min(self.position + _BLOCK, end))
-            if not data:
-                return self._lost(end)
-            self.feed(data)
+            data = read(self.position, min(self.position + step, end))
+            if data:
+                self.feed(data)
+            else:  # the recording no longer has them: the screen goes on without
+                self.position = end
         return True
 
     def feed(self, data: bytes) -> None:
         """The next bytes, jumping over what scrolls away within them."""
         fed = 0
-        for start, end in pairwise(_runs(data)):
-            line = data.find(b"\n", start, end) + 1 if end - start > _WORTH_IT else 0
+        for start, end in pairwise(_runs(data) if len(data) > self._worth_it else ()):
+            line = data.find(b"\n", start, end) + 1 if end - start > self._worth_it else 0
             cut = _line_start(data, line, end, self._newlines) if line else 0
             if cut <= line:
                 continue
@@ -85,8 +88,8 @@ class LazyScreen:
 
     def _jump_from_behind(self, read: Read, end: int, last_escape: int) -> None:
         """Skips to the last screenfuls before `end`; all from here to there is downhill."""
-        size = _WINDOW
-        while size < end - self.position:
+        size = self._window
+        while size < end - self.position and self._can_jump():
             data = read(end - size, end)
             cut = _line_start(data, 0, size, self._newlines) if len(data) == size else -1
             if cut > 0:
@@ -100,7 +103,7 @@ class LazyScreen:
         """The colour sequences from here to `end`; those before the last reset may be left out."""
         found: list[bytes] = []
         while end > self.position:
-            start = max(end - _WINDOW, self.position)
+            start = max(end - self._window, self.position)
             block = _COLOUR.findall(read(start, end))
             found = block + found
             if start == self.position or any(map(_RESET.fullmatch, block)):
@@ -123,16 +126,9 @@ class LazyScreen:
         self.screen.cursor.x = 0
         self.screen.cursor.y = self.screen.lines - 1
 
-    def _lost(self, end: int) -> bool:
-        """The recording no longer has the bytes: the screen goes on without them."""
-        self.position = end
-        return True
-
 
 def _runs(data: bytes) -> list[int]:
     """The borders of the runs: each starts at a noteworthy sequence, but the first."""
-    if len(data) <= _WORTH_IT:
-        return []
     return [0, *(found.start() for found in NOTEWORTHY.finditer(data)), len(data)]
 
 

@@ -16,7 +16,7 @@ from efr.shell.replay import replay
 
 _CAN: Final = b"\x18"  # stands before each mark; see the integration script
 _BLOCK: Final = 1 << 20
-_MOST_COUNTED: Final = 64 << 20  # bytes of a middle whose text is counted; above, its raw bytes are
+_MOST_COUNTED: Final = 8 << 20  # bytes of a middle whose text is counted; above, its raw bytes are
 
 Read = Callable[[int, int], bytes]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from efr.shell.marks import Mark, read_mark
 
@@ -29,6 +29,8 @@ _UNFINISHED: Final = re.compile(rb"\x1b(?:\[[0-?]*)?[ -/]*\Z")
 _OSC_STOP: Final = re.compile(rb"[\x07\x18\x1a\x1b]")
 _STRING_STOP: Final = re.compile(rb"[\x18\x1a\x1b]")
 _STRINGS: Final = b"PX^_"  # DCS, SOS, PM, APC
+_LONG_RUN: Final = 128 << 10  # bytes; a shorter run is quickly read
+_MOST_RUNS: Final = 64  # kept; an older one is read when somebody looks that late
 _CONTROL_LIMIT: Final = 256  # an unfinished CSI longer than this is noise
 
 ALTERNATE_MODES: Final = frozenset((47, 1047, 1049))
@@ -49,6 +51,16 @@ class Query:
 
 Sign = Mark | Query
 
+
+class PlainRun(NamedTuple):
+    """A long piece of output with nothing noteworthy in it, from `start` to `end`. `last_escape` is
+    the offset of its last escape byte, -1 for none: after it nothing changes colours either."""
+
+    start: int
+    end: int
+    last_escape: int
+
+
 _CSI_QUERIES: Final[dict[bytes, QueryKind]] = {
     b"c": "device",
     b"0c": "device",
@@ -61,12 +73,14 @@ _CSI_QUERIES: Final[dict[bytes, QueryKind]] = {
 
 
 class Scanner:
-    """Feeds on chunks in order. `modes` are the DEC modes that are set, `last_escape` is the offset
-    of the last escape byte (-1: none)."""
+    """Feeds on chunks in order. `modes` are the DEC modes that are set, `runs` the newest long
+    plain runs that ended, oldest first."""
 
-    def __init__(self, start: int = 0) -> None:
+    def __init__(self, start: int = 0, long_run: int = _LONG_RUN) -> None:
         self.modes = _MODES_AT_START
-        self.last_escape = -1
+        self.runs: tuple[PlainRun, ...] = ()
+        self._last_escape = -1
+        self._long_run = long_run
         self._next = start  # offset of the next byte
         self._notable_end = start
         self._held = b""  # an unfinished sequence
@@ -78,9 +92,10 @@ class Scanner:
         return not self.modes.isdisjoint(ALTERNATE_MODES)
 
     @property
-    def notable_end(self) -> int:
-        """The offset after the last sequence that was more than downhill."""
-        return self._next if self._held or self._inside else self._notable_end
+    def open_run(self) -> PlainRun:
+        """What came since the last sequence that was more than downhill; empty inside of one."""
+        start = self._next if self._held or self._inside else self._notable_end
+        return PlainRun(start, self._next, self._last_escape)
 
     def gap(self, offset: int) -> None:
         """Bytes are missing; the next one is at `offset`. An unfinished sequence is dropped."""
@@ -94,14 +109,15 @@ class Scanner:
         base = self._next - len(self._held)
         self._next += len(data)
         escape = data.rfind(b"\x1b")
-        if escape >= 0:
-            self.last_escape = self._next - len(data) + escape
-        elif not self._held and not self._inside:
+        if escape < 0 and not self._held and not self._inside:
             return []
         if self._held:
             data = self._held + data
             self._held = b""
-        return list(self._signs(data, base))
+        signs = list(self._signs(data, base))
+        if escape >= 0:
+            self._last_escape = base + data.rfind(b"\x1b")
+        return signs
 
     def _signs(self, data: bytes, base: int) -> Iterator[Sign]:
         at = 0
@@ -113,11 +129,20 @@ class Scanner:
             if found is None:
                 break
             start = found.start()
+            if base + start - self._notable_end >= self._long_run:
+                self._end_run(data, start, base)
             sign, at = self._sequence(data, start, base)
             if not self._held:
                 self._notable_end = base + at
             if sign is not None:
                 yield sign
+
+    def _end_run(self, data: bytes, end: int, base: int) -> None:
+        """A long run ends at index `end`."""
+        escape = data.rfind(b"\x1b", 0, end)
+        last_escape = base + escape if escape >= 0 else self._last_escape
+        run = PlainRun(self._notable_end, base + end, last_escape)
+        self.runs = (*self.runs[1 - _MOST_RUNS :], run)
 
     def _sequence(self, data: bytes, start: int, base: int) -> tuple[Sign | None, int]:
         """The sign of the sequence at `start`, and where to go on."""

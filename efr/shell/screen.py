@@ -20,6 +20,7 @@ from pyte import modes as mo
 from pyte.screens import Char, Cursor, Margins, StaticDefaultDict, wcwidth
 
 _PEN_LIMIT: Final = 64  # colours whose cells are kept; a gradient has thousands
+_COLOUR_LIMIT: Final = 512  # colour changes that are kept
 _CELL_LIMIT: Final = 32  # characters in one cell: more marks than that on a letter are noise
 _ALTERNATE_MODES: Final = frozenset((47, 1047, 1049))
 _PRIVATE: Final = {6: mo.DECOM, 7: mo.DECAWM}
@@ -65,11 +66,11 @@ class Rows:
 
     def clear(self) -> None:
         """Blanks all."""
-        self._rows = [None] * len(self._rows)
+        self.blank(0, len(self._rows) - 1)
 
-    def blank(self, y: int) -> None:
-        """Blanks one."""
-        self._rows[y] = None
+    def blank(self, first: int, last: int) -> None:
+        """Blanks the rows from `first` to `last`."""
+        self._rows[first : last + 1] = [None] * (last + 1 - first)
 
     def move_up(self, top: int, bottom: int, count: int) -> None:
         """Drops `count` rows at `top`; the same number of blank ones ends at `bottom`."""
@@ -114,6 +115,7 @@ class TerminalScreen(pyte.Screen):
         self._main: tuple[Rows, Cursor, Margins | None] | None = None
         self._saved: tuple[Cursor, bool, bool, bool] | None = None
         self._pens: dict[Char, Pens] = {}
+        self._colours: dict[tuple[Char, tuple[int, ...]], Char] = {}
 
     @property
     def alternate(self) -> bool:
@@ -342,9 +344,11 @@ class TerminalScreen(pyte.Screen):
             self.erase_in_line(how)
         first = self.cursor.y + 1 if how == 0 else 0
         last = self.cursor.y - 1 if how == 1 else self.lines - 1
-        for y in range(first, last + 1):
-            self.buffer.blank(y)
-            if self.cursor.attrs.bg != "default":
+        if first > last:
+            return
+        self.buffer.blank(first, last)
+        if self.cursor.attrs.bg != "default":
+            for y in range(first, last + 1):
                 self._blank(self.buffer[y], 0, self.columns - 1)
 
     def erase_characters(self, count: int | None = None) -> None:
@@ -378,7 +382,18 @@ class TerminalScreen(pyte.Screen):
             self._scroll_up(self.cursor.y, bottom, count or 1, keep=False)
             self.cursor.x = 0
 
-    # Modes.
+    # Colours and modes.
+
+    def select_graphic_rendition(self, *attrs: int) -> None:
+        """SGR. A program uses few colours, and pyte takes long for each."""
+        before = (self.cursor.attrs, attrs)
+        known = self._colours.get(before)
+        if known is None:
+            super().select_graphic_rendition(*attrs)
+            if len(self._colours) >= _COLOUR_LIMIT:
+                self._colours.clear()
+            known = self._colours[before] = self.cursor.attrs
+        self.cursor.attrs = known
 
     def set_modes(self, numbers: Iterable[int], on: bool, private: bool) -> None:
         """SM, RM, DECSET, DECRST: those that change what text stands where."""

@@ -6,27 +6,32 @@ is due. A command that waits for hidden input is stopped only while its group ho
 
 from __future__ import annotations
 
-import contextlib
 import signal
 from collections.abc import Callable
 
 from efr.shell import terminal
-from efr.shell.errors import PtyClosed
 from efr.shell.limits import Limits
 
 Post = Callable[[Callable[[int], None]], None]
 
 
 class Stopper:
-    """Presses Ctrl+C at once. `due` is when `step` wants to be called next."""
+    """Presses Ctrl+C at once. `due` is when `step` wants to be called next.
+
+    Each group that comes to the front gets one Ctrl+C: the first may have found the shell between
+    two programs. A second for the same program would mean "give up at once" to many.
+    """
 
     def __init__(
         self, post: Post, shell: int, limits: Limits, now: float, group: int | None = None
     ) -> None:
         self._post = post
         self._shell = shell
-        self._group = group  # only this one; None: whoever is in front
+        self._only = group  # None: whoever is in front
+        self._pressed: set[int | None] = set()  # groups; on pty-reader alone
+        again = [now + limits.term_after_s * part for part in (0.1, 0.3, 0.6)]
         self._steps = [
+            *((at, signal.SIGINT) for at in again),
             (now + limits.term_after_s, signal.SIGTERM),
             (now + limits.kill_after_s, signal.SIGKILL),
         ]
@@ -45,13 +50,14 @@ class Stopper:
         return now < self._give_up
 
     def _send(self, number: signal.Signals) -> None:
-        def job(master: int) -> None:
-            if self._group is not None and terminal.foreground(master) != self._group:
-                return
-            if number == signal.SIGINT:
-                terminal.press_interrupt(master)
-            else:
-                terminal.signal_program(master, number, self._shell)
+        self._post(lambda master: self._send_to_front(master, number))
 
-        with contextlib.suppress(PtyClosed):
-            self._post(job)
+    def _send_to_front(self, master: int, number: signal.Signals) -> None:
+        group = terminal.foreground(master)
+        if self._only is not None and group != self._only:
+            return
+        if number != signal.SIGINT:
+            terminal.signal_program(master, number, self._shell)
+        elif group not in self._pressed:
+            self._pressed.add(group)
+            terminal.press_interrupt(master)

@@ -100,7 +100,9 @@ class Sentinel:
             elif self.began is not None:
                 directory = marker[2].decode("utf-8", "surrogateescape")
                 self.end = SentinelEnd(start + marker.start(), int(marker[1][:3]), directory)
-        last_line = data.rfind(b"\n", 0, len(data) - 1)  # with its newline, which may be a marker's
+        last_line = data.rfind(b"\n", 0, len(data) - 1)  # with its newline: it may be a marker's
+        while last_line > 0 and data[last_line - 1] == 0x0D:
+            last_line -= 1
         self._held = data[max(at, last_line, len(data) - _HELD) :]
         return found
 

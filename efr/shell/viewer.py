@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from efr.base.clock import Clock
 from efr.shell.lazy import LazyScreen, Read
 from efr.shell.queries import answer
-from efr.shell.scanner import Query
+from efr.shell.scanner import PlainRun, Query
 
 _SLICE_S: Final = 0.004  # of feeding on pty-reader, before the other PTYs get their turn
 _MOST_REPORTS: Final = 64  # unanswered at once; a program that asks more does not read
@@ -26,8 +26,8 @@ class Seen(NamedTuple):
     """What the scanner saw of the stream up to `size`."""
 
     size: int = 0
-    notable_end: int = 0
-    last_escape: int = -1
+    runs: tuple[PlainRun, ...] = ()
+    open_run: PlainRun = PlainRun(0, 0, -1)
     alternate: bool = False
 
 
@@ -142,4 +142,4 @@ class Viewer:
 
     def _catch_up(self, end: int, stop: Callable[[], bool] | None) -> bool:
         seen = self._seen()
-        return self._screen.catch_up(self._read, end, seen.notable_end, seen.last_escape, stop)
+        return self._screen.catch_up(self._read, end, (*seen.runs, seen.open_run), stop)

@@ -30,6 +30,7 @@ from efr.shell.shells import Shells
 from efr.threads.pty import PtyReader
 from tests.harness.clock import CountingIds
 
+_DEFAULTS = ShellSettings()
 LIMIT_S = 20.0  # of every wait in these tests: a failure, not a pause
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
@@ -76,6 +77,11 @@ class Heard:
         with self._changed:
             self.all.append(what)
             self._changed.notify_all()
+
+    def forget(self) -> None:
+        """Forgets what was heard so far."""
+        with self._changed:
+            self.all.clear()
 
     def wait_for(self, *wanted: object, count: int = 1) -> tuple[object, ...]:
         """The report that begins like this, once there are `count` of them."""
@@ -199,7 +205,7 @@ class World:
         *,
         zshrc: str = "",
         environment: Mapping[str, str] | None = None,
-        settings: ShellSettings | Callable[[], ShellSettings] = ShellSettings(),
+        settings: ShellSettings = _DEFAULTS,
         trusted: Callable[[], tuple[str, ...]] = tuple,
         clock: Clock | None = None,
         **limits: float,
@@ -225,7 +231,7 @@ class World:
             listener=listener,
             left=listener,
             environment=lambda: user,
-            settings=settings if callable(settings) else lambda: settings,
+            settings=lambda: settings,
             zsh_dir=base / "zsh",
             trusted=trusted,
             limits=numbers,

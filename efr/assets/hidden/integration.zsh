@@ -10,7 +10,7 @@
 
 builtin zmodload zsh/system zsh/parameter zsh/zle zsh/zleparameter
 typeset -gi _efr_hs_tty=-1 _efr_hs_ran=0
-typeset -g _efr_hs_pwd= _efr_hs_path=
+typeset -g _efr_hs_path=
 typeset -gr _efr_hs_host=$HOST
 # Builtins that keep their name although a program of that name is trusted.
 typeset -gra _efr_hs_kept=(cd pushd popd pwd echo printf which type command)
@@ -66,20 +66,20 @@ _efr_hs_install() {
   builtin ttyctl -f
   builtin unfunction compinit compaudit compdef 2>/dev/null
   builtin unset PERIOD
-  _efr_hs_pwd=
   _efr_hs_path=
   _efr_hs_unwatch
 }
 
-# Input that the ended command did not read is thrown away, or it would be typed at the prompt.
+# Input that the ended command did not read is thrown away: it is nobody's, and may be a secret.
 _efr_hs_drain() {
   local rest
-  while builtin read -s -t 0 -k 1 rest; do :; done
+  local -i most=16384  # four input buffers; keys that still come then do nothing at the prompt
+  while (( most-- )) && builtin read -s -t 0 -k 1 rest; do :; done
 }
 
+# Each time, not only after a change: the mark right before `D` is the one that counts, whatever a
+# program printed.
 _efr_hs_say_directory() {
-  [[ $PWD != "$_efr_hs_pwd" ]] || builtin return 0
-  _efr_hs_pwd=$PWD
   [[ $PWD == *[[:cntrl:]]* ]] && builtin return 0
   builtin print -rnu $_efr_hs_tty -- $'\x18\e]7;kitty-shell-cwd://'"$_efr_hs_host$PWD"$'\a'
 }
@@ -135,10 +135,12 @@ _efr_hs_accept() {
   builtin zle .accept-line
 }
 
-# Passwords that sudo and doas remember for this terminal are forgotten, without a word.
+# Passwords that sudo and doas remember for this terminal are forgotten, without a word. The prompt
+# is drawn again: its marks tell efr that this is done.
 _efr_hs_forget() {
   (( ! $+commands[sudo] )) || command sudo -k </dev/null >/dev/null 2>&1
   (( ! $+commands[doas] )) || command doas -L </dev/null >/dev/null 2>&1
+  builtin zle .reset-prompt
 }
 
 # Words must mean what they say: see the list of names in the settings.

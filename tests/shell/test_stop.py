@@ -1,0 +1,191 @@
+"""Limits, interrupts and commands left running, in a real shell."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from efr.base.clock import SystemClock
+from efr.shell.contract import BusyCommand, CallEnd, InputState, ShellSettings
+from efr.shell.errors import NoSuchCall
+from tests.shell.rig import LIMIT_S, Rig, World
+
+
+@pytest.fixture
+def quick(world: World) -> Rig:
+    """A rig whose steps come five times as fast."""
+    return world.rig(term_after_s=0.2, kill_after_s=0.6, give_up_after_s=1.2, look_s=0.2)
+
+
+def stop_when_running(rig: Rig, line: str) -> CallEnd:
+    """Starts a line, interrupts it once it has printed `go`, and waits for its end."""
+    rig.heard.forget()
+    call = rig.start(line)
+    rig.heard.wait_for("output", "go\n")
+    rig.cancels[f"call{rig.count}"].cancel()
+    return call.result(LIMIT_S)
+
+
+def test_an_interrupt_ends_the_command_as_ctrl_c_does(quick: Rig) -> None:
+    end = stop_when_running(quick, "echo go; sleep 60; echo after")
+
+    assert (end.kind, end.exit_code, end.output.strip()) == ("interrupted", 130, "go")
+    assert quick.run("echo next").output == "next\n"
+
+
+def test_a_program_that_ignores_the_interrupt_is_ended_harder(quick: Rig) -> None:
+    quick.run("true")
+    pid = quick.shell.pid
+    term = stop_when_running(quick, "echo go; trap '' INT; sleep 60")
+    quick.run("trap - INT")
+    kill = stop_when_running(quick, "sh -c \"trap '' INT TERM; echo go; exec sleep 60\"")
+
+    assert (term.kind, term.exit_code) == ("interrupted", 143)
+    assert (kill.kind, kill.exit_code) == ("interrupted", 137)
+    assert "sleep" not in quick.run("jobs; ps -o args= --ppid $$").output
+    assert quick.shell.pid == pid
+
+
+def test_a_loop_of_the_shell_that_ignores_the_interrupt_is_left_running(quick: Rig) -> None:
+    quick.run("true")
+    pid = quick.shell.pid
+    end = stop_when_running(
+        quick, "trap '' INT; echo go; while [[ ! -e stop ]]; do :; done; echo o"
+    )
+
+    assert (end.kind, end.left_running) == ("interrupted", True)
+    assert quick.shell.pid == pid
+    assert quick.run("true", timeout_s=0.2).kind == "busy"
+    (quick.home / "stop").touch()
+    quick.heard.wait_for("left_ended")
+    assert quick.run("trap - INT; echo next").output == "next\n"
+    assert quick.shell.pid == pid
+
+
+def test_a_loop_of_the_shell_stops_at_the_interrupt(quick: Rig) -> None:
+    end = stop_when_running(quick, "echo go; while :; do :; done")
+
+    assert (end.kind, end.output.strip()) == ("interrupted", "go")
+    assert quick.run("echo next").output == "next\n"
+
+
+def test_a_raw_program_gets_the_interrupt_too(quick: Rig) -> None:
+    end = stop_when_running(quick, "sh -c 'stty raw -echo; echo go; sleep 60'; echo after")
+
+    assert end.kind == "interrupted"
+    assert quick.run("stty -a | grep -o ' icanon '").output == " icanon \n"
+
+
+def test_a_cancelled_call_is_not_typed(quick: Rig) -> None:
+    quick.run("true")
+    first = quick.start("sleep 0.3")
+    second = quick.start("touch ran")
+    quick.cancels["call3"].cancel()
+
+    assert second.result(LIMIT_S).kind == "interrupted"
+    assert first.result(LIMIT_S).kind == "exited"
+    assert not (quick.home / "ran").exists()
+
+
+def test_at_its_limit_a_command_is_left_running(quick: Rig) -> None:
+    end = quick.run("echo one; sleep 60", timeout_s=0.3)
+    command = quick.heard.wait_for("left", "call1")[2]
+    blocked = quick.run("echo two", timeout_s=0.3)
+    quick.shell.interrupt("call1")
+    ended = quick.heard.wait_for("left_ended")
+
+    assert (end.kind, end.exit_code, end.left_running) == ("timed_out", None, True)
+    assert end.output == "one"
+    assert end.note is not None
+    assert "still running" in end.note
+    assert isinstance(command, BusyCommand)
+    assert (command.line, command.left, command.contained) == ("echo one; sleep 60", True, False)
+    assert blocked.kind == "busy"
+    assert blocked.note is not None
+    assert "echo one; sleep 60" in blocked.note
+    assert ended == ("left_ended", "call1", "stopped", 130)
+    assert quick.run("echo three").output == "three\n"
+    with pytest.raises(NoSuchCall):
+        quick.shell.interrupt("call1")
+
+
+def test_the_next_call_waits_for_a_command_left_running(quick: Rig) -> None:
+    quick.run("sleep 0.6; cd /usr", timeout_s=0.1)
+    end = quick.run("pwd")
+
+    assert end.output == "/usr\n"
+    assert quick.heard.wait_for("left_ended") == ("left_ended", "call1", "ended", 0)
+    assert not quick.shell.busy
+
+
+def test_a_command_left_running_that_ends_with_the_shell_is_told(quick: Rig) -> None:
+    quick.run("sleep 60", timeout_s=0.1)
+    quick.shells.close("c1")
+
+    assert quick.heard.wait_for("left_ended") == ("left_ended", "call1", "closed", None)
+
+
+class LateClock(SystemClock):
+    """The machine's clock, set forward by hand."""
+
+    late_s = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.late_s
+
+
+def test_the_limit_of_a_command_left_running_stops_it(world: World) -> None:
+    clock = LateClock()
+    rig = world.rig(clock=clock, settings=ShellSettings(interactive_timeout_minutes=1))
+    assert rig.run("sleep 60", timeout_s=0.2).left_running
+
+    rig.shells.tend()
+    assert rig.shell.busy
+    clock.late_s = 61
+    rig.shells.tend()
+    assert rig.heard.wait_for("left_ended") == ("left_ended", "call1", "limit", 130)
+
+
+def test_an_idle_shell_is_closed(world: World) -> None:
+    clock = LateClock()
+    rig = world.rig(clock=clock, settings=ShellSettings(idle_minutes=1))
+    rig.run("cd /usr")
+    rig.shells.tend()
+    assert rig.shells.count == 1
+    clock.late_s = 61
+    rig.shells.tend()
+    rig.heard.wait_for("exited")
+
+    assert rig.shells.count == 0
+    assert rig.run("pwd").output == f"{rig.home}\n"
+
+
+def test_input_waits_of_a_command_left_running_are_told(world: World) -> None:
+    rig = world.rig(look_s=0.1, hidden_quiet_s=0.1, visible_quiet_s=0.2)
+    rig.run("bash -c 'read -p \"Name: \" x'", timeout_s=0.1)
+    tick = threading.Event()
+    for _ in range(100):
+        rig.shells.tend()
+        if any(what[0] == "left_input" for what in rig.heard.all):
+            break
+        tick.wait(0.05)
+    what = rig.heard.wait_for("left_input", "call1")
+
+    assert what[2] == InputState("visible", False, "Name:")
+    with pytest.raises(NoSuchCall):
+        rig.shell.answer("call1", "x", hidden=False, manual=False)
+    rig.shell.interrupt("call1")
+    rig.heard.wait_for("left_ended")
+
+
+def test_a_full_screen_program_at_its_limit_shows_its_last_rows(quick: Rig) -> None:
+    (quick.home / "f").write_text("text of the file\n")
+    end = quick.run("vim -u NONE -n f", timeout_s=1)
+
+    assert end.left_running
+    assert end.note is not None
+    assert "full-screen" in end.note
+    assert "text of the file" in end.output or "1,1" in end.output
+    assert len(end.output.splitlines()) <= 20
+    quick.shells.close("c1")
