@@ -104,3 +104,15 @@ def test_the_product_speaks_of_itself_alone() -> None:
         if words.search(line)
     ]
     assert faults == []
+
+
+def test_links_between_the_pages_lead_somewhere() -> None:
+    faults = []
+    for page in [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
+            if (
+                not target.startswith(("http://", "https://"))
+                and not (page.parent / target).exists()
+            ):
+                faults.append(f"{page.relative_to(ROOT)}: {target}")
+    assert faults == []
