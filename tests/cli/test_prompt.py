@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from efr.wire import methods as m
 from efr.wire import types as t
 from efr.wire.codec import decode, encode, to_builtins
 from efr.wire.framing import pack
+from tests.cli.fake_daemon import FakeDaemon
 
 ID = "019a9b1c-3d00-7a10-8b20-000000000003"
 PLACE = prompt.Place("/home/me", "/dev/pts/3")
@@ -233,3 +236,37 @@ def test_a_prompts_file_that_is_none_is_refused(tmp_path: Path) -> None:
         with pytest.raises(UsageError):
             handover.take({"EFR_PROMPT_FILE": str(tmp_path / name)})
     assert target.exists()
+
+
+# --- the fast path ------------------------------------------------------------------------------
+
+HEAVY = ("msgspec", "orjson", "docopt", "dataclasses", "pathlib", "wcwidth", "markdown_it", "rich")
+CONNECTING = """
+import os, sys
+sys.path.insert(0, {root!r})
+
+def look(event, args):
+    if event == "socket.connect":
+        print([name for name in {heavy!r} if name in sys.modules])
+        sys.stdout.flush()
+        os._exit(0)
+
+sys.addaudithook(look)
+import efr_cli
+efr_cli.run(["send"], os.environ)
+"""
+
+
+def test_nothing_large_is_loaded_when_it_connects_to_send(tmp_path: Path) -> None:
+    root = str(Path(__file__).parents[2])
+    with FakeDaemon() as fake:
+        done = subprocess.run(
+            [sys.executable, "-c", CONNECTING.format(root=root, heavy=HEAVY)],
+            env={"PATH": "/bin", "EFR_PROMPT": "hi", **fake.env},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=20,
+        )
+
+    assert (done.stdout, done.stderr) == ("[]\n", "")
