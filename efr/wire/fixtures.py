@@ -151,7 +151,10 @@ def _params(method: Method, content: bytes) -> MethodSample:
     sample = decode(content, MethodSample)
     if sample.method != method.name:
         raise BadValue("$.method", f"not {method.name}")
-    return MethodSample(sample.method, from_builtins(sample.params, method.params))
+    try:
+        return MethodSample(sample.method, from_builtins(sample.params, method.params))
+    except BadValue as bad:
+        raise BadValue(f"$.params{bad.where[1:]}", bad.why) from bad
 
 
 def _event(stem: str, content: bytes) -> Any:

@@ -83,6 +83,7 @@ def document() -> _Schema:
         "event": book.of(Event),
         "event_envelope": book.of(EventEnvelope),
         "methods": _object(methods_of),
+        "draft": book.of(types.Draft),
         "undo_refusal": book.of(types.UndoRefusal),
         "needs": book.of(types.Needs),
     }

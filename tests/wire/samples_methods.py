@@ -445,6 +445,8 @@ RESULTS: Final[dict[str, Any]] = {
             available=True,
             cache_mode=t.CacheMode.TMP,
             network_mode=t.NetworkMode.NONE,
+            netview=True,
+            proxy=True,
             bus_proxy_off=t.BusProxyOff.SELF_TEST,
         ),
         sandbox_paths=t.SandboxPaths(

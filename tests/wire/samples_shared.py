@@ -125,7 +125,13 @@ COMPACTED = t.Compaction(
     omitted_messages=9,
     fresh="Today is 2026-11-02.",
     summary="The user wants green tests.\nOne still fails.",
-    usage=t.Usage(input_tokens=150_000, output_tokens=900),
+    usage=t.Usage(
+        input_tokens=150_000,
+        output_tokens=900,
+        cached_input_tokens=120_000,
+        cache_write_tokens=12_000,
+        cache_write_1h_tokens=4_000,
+    ),
 )
 CHANGES = t.FileChanges(
     files=(

@@ -23,6 +23,63 @@ from tests.wire.samples import READER_ONLY_UNKNOWN, files, values
 
 FILES = files()
 VALUES = values()
+# What the history of the protocol says that a file sets, and a client may rely on to be there.
+SET_BY = {
+    "hello_result": "search",
+    "hello_result_remote": "prove device_prove",
+    "hello_result_remote_watch": "conversations_watch",
+    "conversations_list_params": "tty",
+    "conversation_subscribe_params": "answers_input drafts",
+    "prompt_send_params": "settings mode model effort desktop recent_commands last_command",
+    "prompt_send_result": "settings overridden route switch",
+    "turn_steer_params": "if_late queue desktop recent_commands",
+    "turn_steer_result": "queued",
+    "turn_interrupt_params": "resend_steers resend_as withdraw_steers withdraw desktop"
+    " recent_commands",
+    "turn_interrupt_result": "resent withdrawn withdrawn_steers",
+    "turn_undo_result": "full entries refs notes turns",
+    "input_respond_params": "manual",
+    "models_list_result": "efforts default_effort default context_window max_context_window"
+    " prefer_websockets catalog provider fetched_at",
+    "conversation_compact_result": "cache_write_tokens cache_write_1h_tokens fresh",
+    "conversation_diff_result": "changes diff",
+    "admin_config_reload_result": "error line column key restart_needed warnings",
+    "admin_status_result": "roots config catalog provider active login key_hint key_refused_at"
+    " key_checked_at sandbox sandbox_paths netview proxy bus_proxy_off held loosens full_mode",
+    "admin_sandbox_check_result": "netview proxy bus_proxy",
+    "admin_logout_result": "active",
+    "jobs_list_result": "forwards cgroup",
+    "jobs_stop_result": "forwards cgroup",
+    "events/conversation_created": "route",
+    "events/prompt_queued": "settings steers desktop",
+    "events/turn_started": "settings overridden fallback",
+    "events/turn_completed": "usage cached_input_tokens reasoning_tokens context_tokens"
+    " cache_write_tokens cache_write_1h_tokens context changes stop undo",
+    "events/turn_failed": "usage context changes undo",
+    "events/turn_interrupted": "usage context changes undo",
+    "events/tool_call_started": "manual_input launch",
+    "events/tool_call_started_freeform": "freeform",
+    "events/tool_call_input_changed": "visible looks_secret",
+    "events/tool_call_completed": "sandbox survivors setup_error refusal changes diff"
+    " cache_deletes cache_deletes_more count blocked_more proxied bus_refused bus_refused_more"
+    " left_running",
+    "events/approval_requested": "interactive exit always expires_in_secs",
+    "events/approval_requested_local_only": "local_only",
+    "events/approval_requested_reason": "reason",
+    "events/approval_expired": "away",
+    "events/exit_requested": "backup_before_write masked denials_in_a_row denials_this_turn"
+    " outside_commands desktop_read background watch wake_turn max_minutes project_remote git_code",
+    "events/exit_requested_floor_edit": "edit",
+    "events/exit_judged": "chain_step skipped reasked",
+    "events/exit_judged_full": "full",
+    "events/home_file_changed": "covered real",
+    "events/conversation_compacted": "cache_write_tokens cache_write_1h_tokens fresh summary",
+    "events/job_started": "cgroup",
+    "events/job_started_moved": "moved_from waits_input cgroup",
+    "events/job_ended": "blocked blocked_more bus_refused bus_refused_more",
+    "grants": "wayland x11 hyprland sway i3 niri net_view bus_filter system session unknown",
+    "launches": "direct contained unsandboxed net_view bus_filter open_network",
+}
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
@@ -123,6 +180,42 @@ def inside(value: Any) -> Iterator[tuple[Struct, set[str]]]:
     if isinstance(value, (list, tuple)):
         for element in value:
             yield from inside(element)
+
+
+@pytest.mark.parametrize(("name", "members"), SET_BY.items(), ids=SET_BY)
+def test_a_sample_sets_what_the_protocol_says(name: str, members: str) -> None:
+    missing = set(members.split()) - set(words(to_builtins(VALUES[name])))
+    assert missing == set()
+
+
+def words(value: Any) -> Iterator[str]:
+    """Every key and every text in plain JSON."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from value
+        for part in value.values():
+            yield from words(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from words(part)
+
+
+def test_samples_leave_out_what_a_variant_sets() -> None:
+    started, requested = (
+        set(to_builtins(VALUES[f"events/{kind}"]))
+        for kind in ("tool_call_started", "approval_requested")
+    )
+    assert "freeform" not in started
+    assert not {"local_only", "reason"} & requested
+
+
+def test_samples_count_text_in_bytes() -> None:
+    """A client that counts characters or UTF-16 units goes wrong on these files."""
+    live = VALUES["conversation_subscribe_item_snapshot_live"].live
+    assert live.text_bytes == len(live.text.encode()) > len(live.text)
+    for part in (VALUES["draft_parts"][0], VALUES["events/assistant_message_updated"]):
+        assert (part.index, part.offset) == (live.index, live.text_bytes)
 
 
 def test_free_json_has_its_keys_sorted() -> None:
