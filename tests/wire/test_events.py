@@ -10,7 +10,7 @@ import pytest
 from efr.wire import events as ev
 from efr.wire.codec import decode, encode
 from efr.wire.errors import BadValue
-from efr.wire.event.kinds import KINDS, event_class
+from efr.wire.event.kinds import KINDS, OF_DAEMON, event_class
 from tests.wire.samples_events import EVENTS
 from tests.wire.samples_shared import CONVERSATION, ENVELOPE_AT, TURN
 
@@ -107,3 +107,10 @@ def test_unknown_is_a_kind_like_any_other() -> None:
 def test_a_broken_event_is_an_error_and_never_an_unknown_one(kind: str, body: bytes) -> None:
     with pytest.raises(BadValue):
         ev.decode_event(kind, body)
+
+
+def test_events_of_the_daemon_name_neither_a_turn_nor_a_conversation() -> None:
+    for kind in OF_DAEMON:
+        members = ev.EVENTS[kind].__struct_fields__
+        assert not {"turn_id", "conversation_id"} & set(members)
+    assert len(OF_DAEMON) == 3

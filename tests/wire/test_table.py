@@ -79,3 +79,11 @@ def test_new_methods_are_announced_by_a_capability() -> None:
         assert METHODS[name].capability == "search"
     assert METHODS["conversations.watch"].capability == "conversations_watch"
     assert METHODS["prompt.send"].capability is None
+
+
+def test_a_phone_and_a_model_side_peer_may_call_what_their_scopes_hold() -> None:
+    for_phone = {name for name, method in METHODS.items() if method.for_phone}
+    assert for_phone == METHODS.keys() - SCOPES["terminal"] - SCOPES["admin"] - named(Caller.PHONE)
+    for_model = {name for name, method in METHODS.items() if method.for_model}
+    beyond_read = set().union(*SCOPES.values())
+    assert for_model == METHODS.keys() - beyond_read - named(Caller.MODEL)
