@@ -80,13 +80,13 @@ def run(argv: list[str], env: MutableMapping[str, str]) -> int:
     args = BARE.get(tuple(argv)) or parse(argv)
     if args is None:
         return USAGE
-    command = _load(next(target for word, target in COMMANDS.items() if args.get(word)))
     from efr.base.clock import SystemClock
     from efr.base.ids import SystemIds
     from efr.cli.run import Run
 
     clock = SystemClock()
     try:
+        command = _load(next(target for word, target in COMMANDS.items() if args.get(word)))
         code = command(Run(args, env, clock, SystemIds(clock)))
         sys.stdout.flush()  # a closed pipe shows here and not in the interpreter's last words
         return code

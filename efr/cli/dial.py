@@ -48,16 +48,15 @@ def frame(request: int, method: str, params: Mapping[str, Any]) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def dial(
-    env: Mapping[str, str], origin: str, tty: str, method: str, params: Mapping[str, Any]
-) -> Dialled:
-    """Connects and sends. Raises NoAddress, NoDaemon, ConnectionLost."""
+def reach(env: Mapping[str, str]) -> tuple[Link, str]:
+    """Connects; the link and its path. Raises NoAddress, NoDaemon."""
     path = socket_path(env)
-    hello = hello_params(origin, tty)
-    link = Link.open(path)
-    try:
-        link.send(frame(HELLO, "hello", hello), frame(REQUEST, method, params))
-    except BaseException:
-        link.close()
-        raise
+    return Link.open(path), path
+
+
+def send_first(
+    link: Link, path: str, hello: dict[str, Any], method: str, params: Mapping[str, Any]
+) -> Dialled:
+    """Sends both frames in one write. Raises ConnectionLost, NoAnswer."""
+    link.send(frame(HELLO, "hello", hello), frame(REQUEST, method, params))
     return Dialled(link, path, hello, params)

@@ -5,11 +5,13 @@ The settings' own faults never stop a command: the defaults are used and one lin
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from efr.base.roots import RootError, find_roots
-from efr.cli.render.paint import BadColor, ColorMode, Palette, palette
+from efr.cli.render.paint import DEFAULTS, BadColor, ColorMode, Palette, palette
 from efr.config.errors import ConfigError
 from efr.config.load import load
 from efr.config.schema import Render, Settings
@@ -31,10 +33,10 @@ def look(env: Mapping[str, str], uid: int, *, terminal: bool) -> Look:
     render = settings.render
     mode = color_mode(env) if terminal else ColorMode.PLAIN
     links = terminal and env.get("TERM", "") not in _NO_LINKS
-    given = _colors(render)
     try:
+        given = {**_palette_file(render.palette, env.get("HOME", "")), **_colors(render)}
         return Look(palette(mode, links=links, colors=given), render, fault)
-    except BadColor as exc:
+    except (BadColor, PaletteError) as exc:
         return Look(palette(mode, links=links), render, fault or f"config.toml: {exc}")
 
 
@@ -57,6 +59,29 @@ def _settings(env: Mapping[str, str], uid: int) -> tuple[Settings, str]:
         return Settings(), f"config.toml: {exc}; the defaults are used"
     except RootError as exc:
         return Settings(), str(exc)
+
+
+class PaletteError(ValueError):
+    """The file of `render.palette` is none."""
+
+
+def _palette_file(path: str | None, home: str) -> dict[str, int | str]:
+    """The colours of the theme file, by role. Raises PaletteError."""
+    if path is None:
+        return {}
+    found = Path(home + path[1:] if path.startswith("~") else path)
+    try:
+        colors = tomllib.loads(found.read_text("utf-8")).get("colors", {})
+    except (OSError, ValueError) as exc:
+        raise PaletteError(f"render.palette {found}: {exc}") from exc
+    flat: dict[str, int | str] = {}
+    for role, value in colors.items():
+        parts = value.items() if isinstance(value, dict) else [("", value)]
+        flat |= {f"{role}.{part}" if part else role: color for part, color in parts}
+    for role, color in flat.items():
+        if role not in DEFAULTS or not isinstance(color, int | str):
+            raise PaletteError(f"render.palette {found}: {role} is no colour role")
+    return flat
 
 
 def _colors(render: Render) -> dict[str, int | str]:

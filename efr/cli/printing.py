@@ -29,8 +29,8 @@ def print_lines(run: Run, lines: Iterable[Line]) -> None:
 
 
 def print_json(value: Any) -> None:
-    """One JSON value on one line."""
-    print(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    """One JSON value on one line; on a terminal nothing in it can drive it."""
+    print(json.dumps(value, ensure_ascii=is_terminal(1), separators=(",", ":")))
 
 
 def table(rows: list[list[str]], gap: str = "  ") -> list[Line]:

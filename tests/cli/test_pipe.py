@@ -245,3 +245,13 @@ def test_a_gap_is_filled_from_the_history(fake: FakeDaemon) -> None:
     out, _ = process.communicate(timeout=20)
 
     assert out == "one\n\ntwo\n\nthree\n"
+
+
+def test_a_deleted_conversation_ends_the_view(fake: FakeDaemon) -> None:
+    process, peer = follow(fake, "send", "hi")
+    peer.event("conversation_deleted", turn=None, origin="cli")
+    peer.send({"id": peer.subscription, "end": True})
+    _, err = process.communicate(timeout=20)
+
+    assert process.returncode == 1
+    assert err.endswith("the conversation was deleted\n")

@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Start
-from tests.cli.fake_daemon import CALL, OTHER_TURN, FakeDaemon, Frame, Peer, envelope
+from tests.cli.fake_daemon import (
+    CALL,
+    CONVERSATION,
+    OTHER_TURN,
+    TURN,
+    FakeDaemon,
+    Frame,
+    Peer,
+    envelope,
+)
 from tests.cli.programs import echoes
 from tests.harness.terminal import Terminal
 
@@ -475,3 +484,30 @@ def test_a_new_width_counts_from_the_next_frame_on(fake: FakeDaemon, start: Star
 
     assert terminal.read_to_end() == 0
     assert "  ✓" in terminal.everything
+
+
+def test_a_dumb_terminal_gets_plain_text_that_cannot_drive_it(
+    fake: FakeDaemon, start: Start
+) -> None:
+    terminal, peer = begin(fake, start, env={"TERM": "dumb"})
+    peer.say("a\x1b[2J *b*")
+    peer.complete()
+
+    assert terminal.read_to_end() == 0
+    assert "a␛[2J *b*" in terminal.text
+    assert b"\x1b" not in terminal.raw
+
+
+def test_ctrl_c_while_the_view_loads_is_not_lost(fake: FakeDaemon, start: Start) -> None:
+    terminal = start("send", "hi")
+    peer = fake.accept()
+    peer.hello()
+    peer.expect("prompt.send")  # the frames are out, the view is loading
+    os.kill(terminal.process.pid, signal.SIGINT)
+    sent = {"conversation_id": CONVERSATION, "turn_id": TURN, "seq": 1, "queued": False}
+    peer.answer("prompt.send", sent)
+
+    assert peer.expect("prompt.withdraw")["target"] == {"kind": "turn", "turn_id": TURN}
+    peer.refuse("prompt.withdraw", "conflict", "it runs")
+    peer.subscribed()
+    assert peer.expect("turn.interrupt")["turn_id"] == TURN

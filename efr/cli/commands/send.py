@@ -6,9 +6,12 @@ loads while the model is thinking. `bench/cli.py` measures it.
 
 from __future__ import annotations
 
+import signal
+
 from efr.cli import dial, handover, prompt
 from efr.cli.run import Run, directory, is_terminal, terminal_name
 from efr.cli.view.keymode import KeyMode
+from efr.cli.view.signals import HANDLED
 
 _SEND_HINT = "efr send <prompt>"
 _NEW_HINT = "efr new <prompt>; a bare ,new starts one with the next , line"
@@ -34,17 +37,23 @@ def _send(run: Run, *, new: bool) -> int:
     asked = prompt.asked(run.args, given, place, hint=_NEW_HINT if new else _SEND_HINT)
     conversation_id = _conversation(run)
     params = asked.params(run.ids.new(), conversation_id=conversation_id, new=new)
+    link, path = dial.reach(run.env)
     keys = KeyMode(0) if is_terminal(0) else None
-    if keys is not None and not keys.set():
-        keys = None  # a job in the background: its terminal belongs to another
-    try:
-        dialled = dial.dial(run.env, asked.origin, asked.tty, "prompt.send", params)
-        from efr.cli.view.start import follow
+    with link:
+        # Signals wait until the view can act on them: the prompt may run by then.
+        signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)
+        try:
+            if keys is not None and not keys.set():
+                keys = None  # a job in the background: its terminal belongs to another
+            hello = dial.hello_params(asked.origin, asked.tty)
+            dialled = dial.send_first(link, path, hello, "prompt.send", params)
+            from efr.cli.view.start import follow
 
-        return follow(run, dialled, keys, draft_file=given.draft_file)
-    finally:
-        if keys is not None:
-            keys.restore()
+            return follow(run, dialled, keys, draft_file=given.draft_file)
+        finally:
+            if keys is not None:
+                keys.restore()
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDLED)
 
 
 def _conversation(run: Run) -> str:

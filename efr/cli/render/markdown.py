@@ -22,6 +22,7 @@ from efr.text.visible import visible_text
 TAB = 4
 RULE_COLUMNS = 40  # a rule separates, it needs no full row
 _HELD_LINES = 4  # a paragraph of this many lines gives all but the last one out
+_LOOK_AHEAD = 16 * 1024  # characters of an unfinished line that a look ahead reads: some screens
 _HEADINGS = {
     1: Style("heading", bold=True, underline=True),
     2: Style("heading", bold=True),
@@ -91,6 +92,7 @@ class MarkdownStream:
     def open_lines(self) -> list[Line]:
         """The rows of what is not final yet, as they would look now."""
         ahead = copy.copy(self)
+        ahead._partial = self._partial[-_LOOK_AHEAD:]
         ahead._block = self._block.copy() if self._block else None
         return ahead.finish()
 

@@ -6,6 +6,7 @@ Owns what was asked and until when an answer is waited for. Runs on the session'
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from efr.base.clock import Clock
 from efr.cli.view.live import Queued, Shown
@@ -69,7 +70,7 @@ class Interrupt:
         steers = tuple(view.steers)
         self._stop(view, done, resend_steers=steers, resend_as=resend_as if steers else None)
 
-    def _stop(self, view: TurnView, done: Answered, **members: object) -> None:
+    def _stop(self, view: TurnView, done: Answered, **members: Any) -> None:
         self.by_us = self.pending = True
 
         def answered(result: m.TurnInterruptResult) -> None:

@@ -12,6 +12,7 @@ from efr.cli.render.markdown import MarkdownStream, Options
 from efr.cli.render.spans import Line, Span
 from efr.cli.view.message import MessageText
 from efr.cli.view.scroll import Blocks, Kind
+from efr.text.visible import visible_text
 
 
 class Writer(Protocol):
@@ -31,18 +32,22 @@ class Writer(Protocol):
 
 
 class RawWriter:
-    """Whole lines of the text as the model wrote it, for a pipe."""
+    """Whole lines of the text, for a pipe: as the model wrote it, or `safe` for a terminal."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, safe: bool) -> None:
+        self._safe = safe
         self._partial = ""
 
     def feed(self, text: str) -> list[Line]:
         *lines, self._partial = (self._partial + text).split("\n")
-        return [(Span(line),) for line in lines]
+        return [self._row(line) for line in lines]
 
     def finish(self) -> list[Line]:
         partial, self._partial = self._partial, ""
-        return [(Span(partial),)] if partial else []
+        return [self._row(partial)] if partial else []
+
+    def _row(self, text: str) -> Line:
+        return (Span(visible_text(text, keep_format=True) if self._safe else text),)
 
     def open_lines(self) -> list[Line]:
         return []

@@ -74,6 +74,7 @@ class Session:
         self._after_seq = 0
         self._held: list[Envelope] = []  # came while it was open which turn is the next
         self._exit: int | None = None
+        self._unsure = False  # whether the daemon has what was sent
         self._dirty = self._urgent = True
         self._drawn_at = self._ticked_at = 0.0
 
@@ -128,7 +129,8 @@ class Session:
         """What only time brings, and what follows from what arrived."""
         now = self._clock.monotonic()
         if self._interrupt.overdue(now):
-            self.note("efrd did not answer; it may still run the turn", warning=True)
+            self.note("efrd did not answer; it may still run what was sent", warning=True)
+            self._unsure = True
             self._exit = INTERRUPTED
             return
         if self._resume.due(now):
@@ -163,6 +165,8 @@ class Session:
 
     def _hand_back(self) -> None:
         texts = list(self._interrupt.returned)
+        if self._unsure:  # rather twice than lost
+            texts += [*self.shown.late, *(queued.text for queued in self.shown.queue)]
         if self.shown.row is not None and self.shown.row.text.strip():
             texts.append(self.shown.row.text)
         if texts and not hand_back("\n".join(texts), self._options.draft_file):
@@ -212,6 +216,7 @@ class Session:
             "conversation.subscribe",
             self._item,
             self._stream_failed,
+            self._stream_over,
             conversation_id=sent.conversation_id,
             after_seq=self._after_seq,
             answers_input=self._keyboard is not None,
@@ -281,6 +286,11 @@ class Session:
             self._lost()
         else:
             raise refused
+
+    def _stream_over(self) -> None:
+        """The daemon ends a subscription by itself only when the conversation was deleted."""
+        self.note("the conversation was deleted", warning=True)
+        self._exit = FAILED
 
     # --- turns --------------------------------------------------------------------------------
 
@@ -360,6 +370,7 @@ class Session:
     def _lost(self) -> None:
         """Tries again where a row holds texts that would be lost; else that is the end."""
         if self.shown.row is None or self._sent is None or not self._resume.lost():
+            self._unsure = True
             raise ConnectionLost
         self.note("the connection to efrd was lost; trying again", warning=True)
 
@@ -370,6 +381,7 @@ class Session:
             self.note("connected again")
             self._subscribe(self._sent)
         elif self._resume.given_up:
+            self._unsure = True
             raise ConnectionLost
 
     # --- signals ------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """Signals of the command as bytes in a pipe that a selector can wait on.
 
 Owns the handlers while it is open and gives the old ones back. A handler does nothing: Python
-writes the signal's number into the pipe, the loop reads it and decides.
+writes the signal's number into the pipe, the loop reads it and decides. Light: `HANDLED` is
+blocked before the prompt goes out, and unblocked here.
 """
 
 from __future__ import annotations
@@ -33,14 +34,15 @@ class Signals:
     def __enter__(self) -> Signals:
         self._old_pipe = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         for number in HANDLED:
-            self.take(number)
+            self._old[number] = signal.signal(number, _nothing)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDLED)  # what came before comes now
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        for number in list(self._old):
-            self.give_back(number)
+        for number, handler in self._old.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
         signal.set_wakeup_fd(self._old_pipe)
         os.close(self._read)
         os.close(self._write)
@@ -48,16 +50,6 @@ class Signals:
     def fileno(self) -> int:
         """For a selector."""
         return self._read
-
-    def take(self, number: int) -> None:
-        """From now on the signal arrives in the pipe."""
-        if number not in self._old:
-            self._old[number] = signal.signal(number, _nothing)
-
-    def give_back(self, number: int) -> None:
-        """The signal does again what it did before."""
-        if number in self._old:
-            signal.signal(number, self._old.pop(number))  # type: ignore[arg-type]
 
     def read(self) -> list[int]:
         """The signals that came since the last call, in order."""

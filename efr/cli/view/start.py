@@ -64,8 +64,8 @@ def _surface(run: Run, shown: Look, *, full: bool) -> Surface:
         tells = progress.wanted(shown.render.progress, run.env)
         return TerminalSurface(screen, shown.colors, tells_progress=tells)
     if run.args.get("--json"):
-        return JsonSurface(sys.stdout, sys.stderr)
-    return PipeSurface(sys.stdout, sys.stderr)
+        return JsonSurface(sys.stdout, sys.stderr, safe=is_terminal(1))
+    return PipeSurface(sys.stdout, sys.stderr, safe=is_terminal(1))
 
 
 def _options(prompt: m.PromptSendParams, shown: Look, run: Run, draft_file: str) -> Options:

@@ -108,13 +108,17 @@ class TerminalSurface:
 
 
 class PipeSurface:
-    """Raw Markdown on `out`, everything else in plain text on `err`."""
+    """Raw Markdown on `out`, everything else in plain text on `err`.
+
+    `safe`: `out` is a terminal that cannot move its cursor, so nothing may drive it.
+    """
 
     ticks = False
     drafts = False
 
-    def __init__(self, out: TextIO, err: TextIO) -> None:
+    def __init__(self, out: TextIO, err: TextIO, *, safe: bool = False) -> None:
         self._out = out
+        self._safe = safe
         self._err = err
         self._last: Kind | None = None
         self._replied = False
@@ -144,7 +148,7 @@ class PipeSurface:
 
     def writer(self) -> Writer:
         self._continues = False
-        return RawWriter()
+        return RawWriter(safe=self._safe)
 
     def columns(self) -> int:
         return PIPE_COLUMNS
@@ -165,8 +169,8 @@ class PipeSurface:
 class JsonSurface(PipeSurface):
     """The turn's events on `out`, one JSON object a line; notes alone on `err`."""
 
-    def __init__(self, out: TextIO, err: TextIO) -> None:
-        super().__init__(out, err)
+    def __init__(self, out: TextIO, err: TextIO, *, safe: bool = False) -> None:
+        super().__init__(out, err, safe=safe)
         self._printed_seq = 0
         self._turn_id = ""
 
@@ -182,7 +186,7 @@ class JsonSurface(PipeSurface):
         for envelope in envelopes:
             if self._is_new(envelope):
                 shown = {name: value for name, value in envelope.items() if name != "kind"}
-                text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+                text = json.dumps(shown, ensure_ascii=self._safe, separators=(",", ":"))
                 self._out.write(text + "\n")
                 self._out.flush()
 

@@ -21,11 +21,16 @@ class _Asked(NamedTuple):
     params: Any
     done: Done
     failed: Failed
+    over: Callable[[], None]
     again: bool
 
 
 def _ignore(value: Any) -> None:
     """An answer that nobody waits for."""
+
+
+def _nothing() -> None:
+    """The end of a request that nobody waits for."""
 
 
 class Talk:
@@ -36,23 +41,28 @@ class Talk:
         self._asked: dict[int, _Asked] = {}
 
     def ask(
-        self, method: str, done: Done = _ignore, failed: Failed = _ignore, **members: Any
+        self,
+        method: str,
+        done: Done = _ignore,
+        failed: Failed = _ignore,
+        over: Callable[[], None] = _nothing,
+        **members: Any,
     ) -> int:
-        """Sends a request. `done` gets each item, typed; `failed` the refusal."""
+        """Sends a request. `done` gets each item, typed; `failed` the refusal; `over` the end."""
         params = self.connection.params(method, **members)
         request = self.connection.start(method, params)
         again = hasattr(params, "command_id")
-        self._asked[request] = _Asked(method, params, done, failed, again)
+        self._asked[request] = _Asked(method, params, done, failed, over, again)
         return request
 
     def adopt(self, request: int, method: str, params: Any, done: Done, failed: Failed) -> None:
         """Takes over a request that is under way."""
         self.connection.adopt(request, method)
-        self._asked[request] = _Asked(method, params, done, failed, params is not None)
+        self._asked[request] = _Asked(method, params, done, failed, _nothing, params is not None)
 
     def watch(self, request: int, method: str, failed: Failed) -> None:
         """A request that was sent in another way: its refusal matters, its result does not."""
-        self._asked[request] = _Asked(method, None, _ignore, failed, again=False)
+        self._asked[request] = _Asked(method, None, _ignore, failed, _nothing, again=False)
 
     def forget(self, request: int) -> None:
         """Nobody wants the answers of a request any more."""
@@ -67,7 +77,9 @@ class Talk:
             del self._asked[reply.id]
         if reply.error is not None:
             asked.failed(reply.error)
-        elif not reply.ended:
+        elif reply.ended:
+            asked.over()
+        else:
             if raw is not None and asked.method == "conversation.subscribe":
                 raw(reply.item)
             asked.done(self.connection.typed(asked.method, reply.item))
