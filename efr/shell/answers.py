@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from typing import Final
 
 from efr.shell import terminal
@@ -21,7 +22,11 @@ _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 def check_text(text: str, limits: Limits) -> None:
     """Raises BadAnswer when it is not one plain line of at most `answer_bytes`."""
-    if len(text.encode("utf-8", "surrogatepass")) > limits.answer_bytes:
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise BadAnswer("an answer is text") from None
+    if size > limits.answer_bytes:
         raise BadAnswer(f"an answer is at most {limits.answer_bytes} bytes")
     if _CONTROL.search(text):
         raise BadAnswer("an answer is one line without control characters")
@@ -29,10 +34,13 @@ def check_text(text: str, limits: Limits) -> None:
 
 def type_answer(process: ShellProcess, run: Run, text: str, hidden: bool, manual: bool) -> None:
     """Writes text and Enter in one go, on pty-reader. Raises NotWaiting, NoSuchCall."""
-    data = text.encode("utf-8", "surrogateescape") + b"\r"
+    data = text.encode() + b"\r"
+    given_up = threading.Event()
 
     def job(master: int) -> str | None:
         """Writes, or says why not."""
+        if given_up.is_set():
+            return "it was too late"
         with process.changed:
             why = _why_not(run, master, process.pid, hidden, manual)
             if why is None:
@@ -51,6 +59,9 @@ def type_answer(process: ShellProcess, run: Run, text: str, hidden: bool, manual
         why = process.ask(job)
     except PtyClosed:
         raise NoSuchCall(run.call.call_id) from None
+    except TimeoutError:
+        given_up.set()
+        why = "its terminal does not react"
     if why is not None:
         raise NotWaiting(run.call.call_id, why)
 

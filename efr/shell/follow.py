@@ -6,8 +6,6 @@ What it finds goes to the watcher, outside every lock.
 
 from __future__ import annotations
 
-from typing import Final
-
 from efr.base.cancel import Cancel
 from efr.base.clock import Clock
 from efr.shell import notes
@@ -19,9 +17,8 @@ from efr.shell.plain import clean
 from efr.shell.process import Front, ShellProcess
 from efr.shell.state import Run
 from efr.shell.stopper import Stopper
+from efr.shell.typed import KEY_PROBE
 from efr.shell.waits import NOTHING, decide
-
-_COMPLAINT: Final = "\nzsh: "  # how zsh begins its own messages
 
 
 class Follower:
@@ -51,6 +48,7 @@ class Follower:
         self._last_live = float("-inf")
         self._told_tail = ""
         self._told = 0  # stream offset up to which the watcher heard of output
+        self._probe_at: float | None = None
         self._stopper: Stopper | None = None
         self._stopped_as: EndKind = "interrupted"
 
@@ -76,7 +74,8 @@ class Follower:
             while not (run.ended is not None or shell.gone or self._is_cancelled):
                 now = self._clock.monotonic()
                 due = self._due(now)
-                if now >= due or run.tracker.look_now:
+                noticed = run.redrawn == (self._probe_at is not None)
+                if now >= due or run.tracker.look_now or not noticed:
                     return
                 if not self._has_news:
                     shell.wants_output = True
@@ -98,6 +97,8 @@ class Follower:
             times.append(self._stopper.due)
         elif not self._extended:
             times.append(self._limit)
+        if self._probe_at is not None:
+            times.append(self._probe_at)
         if self._has_news:
             times.append(self._last_live + self._limits.live_s)
         return min(times)
@@ -123,10 +124,24 @@ class Follower:
                 return self._leave(self._stopped_as, notes.UNSTOPPABLE)
         elif now >= self._limit and not self._goes_on(now):
             return self._at_limit()
+        self._probe(now)
         if now >= self._next_look or self._run.tracker.look_now:
             self._last_look = now
             self._look(now)
         return None
+
+    def _probe(self, now: float) -> None:
+        """Asks whether the line's keys were read, a while after its prompt came again."""
+        with self._shell.changed:
+            waits = self._run.redrawn
+            asks = waits and self._probe_at is not None and now >= self._probe_at
+            self._run.redrawn = waits and not asks
+        if asks:
+            self._shell.type(KEY_PROBE)
+        if not waits or asks:
+            self._probe_at = None
+        elif self._probe_at is None:
+            self._probe_at = now + self._limits.redrawn_s
 
     def _goes_on(self, now: float) -> bool:
         """Whether the call may run past its own limit."""
@@ -140,7 +155,8 @@ class Follower:
 
     def _stop(self, kind: EndKind, now: float, group: int | None = None) -> None:
         self._stopped_as = kind
-        self._stopper = Stopper(self._shell.post, self._shell.pid, self._limits, now, group)
+        shell, run = self._shell, self._run
+        self._stopper = Stopper(shell.post, shell.pid, run, self._limits, now, group)
 
     # Looking.
 
@@ -190,19 +206,26 @@ class Follower:
 
     def _tail(self, began: int, end: int, rows: int) -> str:
         """The last of the output so far, as text."""
-        tail = live_tail(self._shell.read, began, end, self._limits)
-        if tail is None:
-            tail = "\n".join(self._shell.view(rows).rows).strip("\n")
-        return tail[-self._limits.live_bytes :]
+        if self._shell.seen.alternate:
+            return "\n".join(self._shell.view(rows).rows).strip("\n")
+        return live_tail(self._shell.read, began, end, self._limits)
 
     # Ends.
 
     def _at_limit(self) -> CallEnd:
         run = self._run
         if run.sentinel is not None and run.began is None:
-            return CallEnd("failed", note=notes.no_prompt(self._limits.start_s))
+            return self._no_shell_answered()
         state, full_screen = run.tracker.reported, self._shell.seen.alternate
         return self._leave("timed_out", notes.left_running(self._limit_s, state, full_screen))
+
+    def _no_shell_answered(self) -> CallEnd:
+        """The begin marker of a sentinel run did not come."""
+        with self._shell.changed:
+            self._run.ended = self._shell.seen.size
+        if self._run.call.nested:
+            return CallEnd("not_run", note=notes.NO_NESTED_SHELL)
+        return CallEnd("failed", note=notes.no_prompt(self._limits.start_s))
 
     def _leave(self, kind: EndKind, note: str) -> CallEnd:
         """Answers while the command goes on, unless it just ended."""
@@ -246,11 +269,9 @@ class Follower:
         if self._run.open_quote:
             return CallEnd("not_run", cwd=cwd, note=notes.OPEN_QUOTE)
         end = self._run.ended or 0
-        start = max(self._run.typed_at, end - self._limits.unstarted_bytes)
-        said = "\n" + clean(self._shell.read(start, end))
-        _, found, complaint = said.rpartition(_COMPLAINT)
-        text = (found + complaint).strip()
-        return CallEnd("not_run", output=text, cwd=cwd, note=notes.NOT_PARSED)
+        start = max(self._run.taken or self._run.typed_at, end - self._limits.unstarted_bytes)
+        complaint = clean(self._shell.read(start, end)).strip()
+        return CallEnd("not_run", output=complaint, cwd=cwd, note=notes.NOT_PARSED)
 
     def _output(self, end: int) -> tuple[str, bool]:
         if self._run.began is None:

@@ -527,7 +527,7 @@ class HiddenShell:
             self._left_stopper.step(now)
         elif now >= run.left_at + limit_s:
             run.left_end = "limit"
-            self._left_stopper = Stopper(process.post, process.pid, self._limits, now)
+            self._left_stopper = Stopper(process.post, process.pid, run, self._limits, now)
 
     def idle_for(self, now: float) -> float:
         """Seconds at a prompt without a call and without output; 0 while anything runs."""

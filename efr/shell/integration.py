@@ -37,6 +37,7 @@ class ShellDirectory:
 
     def write(self, nonce: str, zdotdir: str, trusted: Collection[str]) -> None:
         """Makes it. `zdotdir` is the user's own, empty when unset."""
+        make_private_dir(self.path.parent)
         make_private_dir(self.path)
         assets = files("efr").joinpath("assets", "hidden")
         for asset, (name, mode) in _FILES.items():

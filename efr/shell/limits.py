@@ -15,6 +15,7 @@ class Limits:
     begin_s: float = 2.0  # a sentinel run prints its begin marker at once when a shell reads
     shortest_s: float = 0.1  # a call's limit, so that a 0 still runs something
     longest_s: float = 600.0  # the longest limit a call may ask for
+    redrawn_s: float = 0.5  # a line that zsh reads is taken sooner after its prompt came again
     look_s: float = 1.0  # between two looks at a running command
     hidden_quiet_s: float = 1.0  # a password prompt has been printed long before
     visible_quiet_s: float = 3.0  # a guess, so it waits for a real pause

@@ -49,7 +49,7 @@ def read_mark(body: bytes, start: int, last: int) -> Mark | None:
     """The mark in an OSC body (what stands between `ESC ]` and its end), or None."""
     number, _, rest = body.partition(b";")
     if number == b"133":
-        return _read_133(rest.decode("utf-8", "surrogateescape"), start, last)
+        return _read_133(rest.decode("utf-8", "replace"), start, last)
     if number == b"7":
         path = _read_directory(rest)
         return Mark("cwd", start, last, text=path) if path else None
@@ -86,5 +86,5 @@ def _read_directory(url: bytes) -> str | None:
         path = unquote_to_bytes(path)
     elif scheme != b"kitty-shell-cwd":
         return None
-    text = path.decode("utf-8", "surrogateescape")
+    text = path.decode("utf-8", "replace")  # what is no text cannot be told to anybody
     return None if _CONTROL.search(text) else text

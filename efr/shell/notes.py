@@ -39,6 +39,10 @@ NO_SECRET_INSIDE: Final = (
     "The command was stopped: it asked for hidden input, and no secret is typed into a sandbox."
 )
 NESTED_GONE: Final = "The nested shell ended with this command."
+NO_NESTED_SHELL: Final = (
+    "No shell in front took the line. It was typed into the program that runs there, so it may have"
+    " done something in it."
+)
 TRUSTED_CHANGED: Final = (
     "The permission rules changed, and this shell has to start anew, but a command still runs in"
     " it. Nothing ran; wait for that command, or ask the user to stop it."

@@ -17,6 +17,7 @@ from efr.shell.replay import replay
 _CAN: Final = b"\x18"  # stands before each mark; see the integration script
 _BLOCK: Final = 1 << 20
 _MOST_COUNTED: Final = 8 << 20  # bytes of a middle whose text is counted; above, its raw bytes are
+_MOST_REPLAYED: Final = 64 << 10  # bytes for one live tail: a replay of them takes some 50 ms
 
 Read = Callable[[int, int], bytes]
 
@@ -45,12 +46,14 @@ def output_text(read: Read, start: int, end: int, limits: Limits) -> tuple[str, 
     return excerpt(as_text(head, limits), omitted, as_text(tail, limits), limits.model_bytes)
 
 
-def live_tail(read: Read, start: int, end: int, limits: Limits) -> str | None:
-    """The last of the output so far; None when it moves the cursor and only a screen can tell."""
+def live_tail(read: Read, start: int, end: int, limits: Limits) -> str:
+    """The last of the output so far, as text."""
     data = read(max(start, end - 2 * limits.live_bytes), end)
     if moves_cursor(data):
-        return None
-    text = clean(data.removesuffix(b"\r"))
+        data = read(max(start, end - _MOST_REPLAYED), end)
+        text = replay(data, limits.columns, limits.rows)
+    else:
+        text = clean(data)
     return tail_part(text.encode("utf-8", "replace"), limits.live_bytes).decode("utf-8", "replace")
 
 

@@ -8,6 +8,7 @@ answers to terminal queries. Everything else that many threads need is here too,
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeVar
@@ -24,6 +25,8 @@ from efr.shell.spawn import Spawned
 from efr.shell.state import Phase, Run, ShellState
 from efr.shell.viewer import Seen, View, Viewer
 
+log = logging.getLogger("efr.shell")
+
 T = TypeVar("T")
 
 # When programs may ask their terminal: not at a prompt, where the answer would be typed.
@@ -38,8 +41,8 @@ class Front(NamedTuple):
 
 
 class ShellProcess:
-    """A shell that was spawned. On pty-reader `run_ended` is called for each run of its prompt that
-    ended, and `over` once, with the exit code."""
+    """A shell that was spawned. On pty-reader `run_ended` is called for each run that ended, and
+    `over` once, with the exit code."""
 
     def __init__(
         self,
@@ -70,7 +73,7 @@ class ShellProcess:
         self._over = over
         self._viewer = Viewer(
             LazyScreen(limits.columns, limits.rows, start),
-            recorder.read,
+            self.read,
             lambda: self.seen,
             self.type,
             self._nudge,
@@ -97,30 +100,30 @@ class ShellProcess:
         with self.changed:
             self.seen = seen
             self.last_output = self._clock.monotonic()
-            ended, keys = self._apply(data, offset, signs, in_front)
+            keys, ended = self._apply(data, offset, signs, in_front)
             answers = self.state.phase in _ANSWERED
             if signs or ended or self.wants_output:
                 self.wants_output = False
                 self.changed.notify_all()
         if keys:
             self._link.send(keys)
-        if ended is not None:
-            self._run_ended(ended)
+        for run in ended:
+            self._run_ended(run)
         if answers:
             self._answer([sign for sign in signs if isinstance(sign, Query)])
 
     def _apply(
         self, data: bytes, offset: int, signs: list[Sign], in_front: bool
-    ) -> tuple[Run | None, bytes]:
-        """The run that ended with this chunk, and keys to press. Under the lock."""
-        run = self.state.run
-        was_over = run is None or run.ended is not None
+    ) -> tuple[bytes, list[Run]]:
+        """Keys to press, and the runs that ended with this chunk. Under the lock."""
+        state = self.state
+        open_runs = [run for run in (state.sentinel_run, state.run) if run and run.ended is None]
         keys = b""
         for sign in signs:
             if isinstance(sign, Mark):
-                keys += self.state.apply(sign, in_front)
-        self.state.feed_sentinel(data, offset)
-        return (run if not was_over and run and run.ended is not None else None), keys
+                keys += state.apply(sign, in_front)
+        state.feed_sentinel(data, offset)
+        return keys, [run for run in open_runs if run.ended is not None]
 
     def _answer(self, queries: list[Query]) -> None:
         asks_cursor = False
@@ -183,8 +186,12 @@ class ShellProcess:
         return self._viewer.look(rows)
 
     def read(self, start: int, end: int) -> bytes:
-        """A piece of the recording."""
-        return self._recorder.read(start, end)
+        """A piece of the recording; fewer bytes, or none, when some are gone."""
+        try:
+            return self._recorder.read(start, end)
+        except OSError as exc:
+            log.warning("bytes %d to %d of a recording cannot be read: %s", start, end, exc)
+            return b""
 
     def wait_gone(self, timeout_s: float) -> bool:
         """Blocks until the shell is gone; False when the time is over."""

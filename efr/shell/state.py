@@ -14,7 +14,7 @@ from typing import Final
 
 from efr.shell.contract import LeftEnd, ShellCall
 from efr.shell.marks import Mark
-from efr.shell.typed import KEY_CANCEL, KEY_FORGET, Sentinel
+from efr.shell.typed import KEY_CANCEL, KEY_FORGET, Sentinel, typed_line
 from efr.shell.waits import InputTracker
 
 
@@ -40,6 +40,8 @@ class Run:
     tracker: InputTracker
     types_into_shell: bool  # its line starts a shell or REPL: no typed answers
     sentinel: Sentinel | None = None
+    redrawn: bool = False  # the prompt came again before zsh took the line: its keys may be lost
+    taken: int | None = None  # offset after the mark that zsh took the line
     began: int | None = None
     ended: int | None = None
     status: int | None = None
@@ -117,6 +119,12 @@ class ShellState:
         match mark.action:
             case "A" if self.phase in (Phase.STARTING, Phase.UNMARKED, *_AT_PROMPT):
                 self.phase = Phase.PROMPTING
+            case "P" if mark.kind == "r":
+                if run is not None and run.taken is None:
+                    run.taken = mark.last + 1
+                    run.redrawn = False
+            case "P" if mark.kind == "c":
+                return self._probed(run)
             case "P" if self.phase is Phase.TYPED:
                 self.phase = Phase.CONTINUATION
             case "B":
@@ -142,12 +150,21 @@ class ShellState:
                 return b""
             run.open_quote = True
             return KEY_CANCEL
+        if self.phase is Phase.TYPED and run is not None:
+            run.redrawn = run.taken is None
         if self.phase is Phase.PROMPTING:
             if self._forget:
                 self._forget = False
                 return KEY_FORGET  # its prompt is drawn again after it
             self.phase = Phase.READY
         return b""
+
+    def _probed(self, run: Run | None) -> bytes:
+        """Every key typed so far was read."""
+        if self.phase is not Phase.TYPED or run is None or run.taken is not None:
+            return b""
+        run.redrawn = False
+        return typed_line(run.call.line)
 
     def _done(self, mark: Mark, run: Run | None, shell_in_front: bool) -> None:
         if self.phase is Phase.RUNNING:
@@ -156,7 +173,8 @@ class ShellState:
                 return
             if contained and run is not None and not run.contained_end:
                 return
-        elif self.phase not in (Phase.TYPED, Phase.CONTINUATION):
+        elif run is None or run.taken is None:
+            # Not about a typed line: the first prompt, or one that Ctrl+C drew anew.
             if self.phase in (Phase.STARTING, Phase.UNMARKED):
                 self._take_directory(mark)
             return

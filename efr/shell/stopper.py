@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from efr.shell import terminal
 from efr.shell.limits import Limits
+from efr.shell.state import Run
 
 Post = Callable[[Callable[[int], None]], None]
 
@@ -23,9 +24,16 @@ class Stopper:
     """
 
     def __init__(
-        self, post: Post, shell: int, limits: Limits, now: float, group: int | None = None
+        self,
+        post: Post,
+        shell: int,
+        run: Run,
+        limits: Limits,
+        now: float,
+        group: int | None = None,
     ) -> None:
         self._post = post
+        self._run = run
         self._shell = shell
         self._only = group  # None: whoever is in front
         self._pressed: set[int | None] = set()  # groups; on pty-reader alone
@@ -53,6 +61,8 @@ class Stopper:
         self._post(lambda master: self._send_to_front(master, number))
 
     def _send_to_front(self, master: int, number: signal.Signals) -> None:
+        if self._run.ended is not None:  # a signal now would meet the shell's prompt
+            return
         group = terminal.foreground(master)
         if self._only is not None and group != self._only:
             return

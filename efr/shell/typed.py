@@ -14,12 +14,14 @@ KEY_CLEAR: Final = b"\x1b[9001~"
 KEY_CANCEL: Final = b"\x1b[9002~"
 KEY_FORGET: Final = b"\x1b[9003~"
 KEY_ACCEPT: Final = b"\x1b[9004~"
+KEY_PROBE: Final = b"\x1b[9005~"
 _PASTE, _PASTE_END = "\x1b[200~", "\x1b[201~"
 
 _WORD: Final = "efr-call:"  # the fixed half of a sentinel marker; the token is the other
 _HELD: Final = 8192  # bytes of an unfinished line: a marker holds at most a path
 # Control characters that the terminal or the line editor would take for keys.
 _KEYS: Final = re.compile("[\x01-\x08\x0b-\x1f\x7f]")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _UNPRINTABLE: Final = re.compile("[\x01-\x1f\x7f]")
 
 
@@ -31,7 +33,9 @@ def refusal(line: str, limit_bytes: int) -> str | None:
         return "The line holds a NUL character. Nothing ran."
     if _PASTE_END in line:
         return "The line holds the end sequence of a bracketed paste. Nothing ran."
-    if len(line.encode("utf-8", "surrogateescape")) > limit_bytes:
+    if _SURROGATE.search(line):
+        return "The line holds characters that are no text. Nothing ran."
+    if len(line.encode()) > limit_bytes:
         return f"The line is longer than {limit_bytes} bytes. Write it to a file. Nothing ran."
     return None
 
@@ -41,8 +45,7 @@ def typed_line(line: str) -> bytes:
     line = line.replace("\r\n", "\n")
     if _KEYS.search(line):
         line = "eval " + _dollar_quoted(line)
-    text = f"{_PASTE}{line}{_PASTE_END}".encode("utf-8", "surrogateescape")
-    return KEY_CLEAR + text + KEY_ACCEPT
+    return KEY_CLEAR + f"{_PASTE}{line}{_PASTE_END}".encode() + KEY_ACCEPT
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ class Sentinel:
             f"eval {word}",
             f'printf \'\\n%s%s:%s:%s\\n\' {_WORD} {self._token}:end "$?" "$PWD"',
         )
-        return ("; ".join(parts) + "\r").encode("utf-8", "surrogateescape")
+        return ("; ".join(parts) + "\r").encode()
 
     def feed(self, data: bytes, offset: int) -> bool:
         """Looks for the markers in the chunk at `offset`. Says whether something new was found."""
@@ -98,7 +101,7 @@ class Sentinel:
             if marker[1] is None:
                 self.began = start + at
             elif self.began is not None:
-                directory = marker[2].decode("utf-8", "surrogateescape")
+                directory = marker[2].decode("utf-8", "replace")
                 self.end = SentinelEnd(start + marker.start(), int(marker[1][:3]), directory)
         last_line = data.rfind(b"\n", 0, len(data) - 1)  # with its newline: it may be a marker's
         while last_line > 0 and data[last_line - 1] == 0x0D:

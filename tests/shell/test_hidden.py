@@ -390,6 +390,20 @@ def test_a_nested_shell_gives_back_status_and_directory(rig: Rig) -> None:
     assert rig.run("pwd").output == f"{rig.home}\n"
 
 
+def test_a_nested_line_that_no_shell_takes_says_so(world: World) -> None:
+    rig = world.rig(begin_s=0.2)
+    rig.run("cat > /dev/null", timeout_s=0.2)
+
+    end = rig.run("echo x", nested=True)
+
+    assert end.kind == "not_run"
+    assert end.note is not None
+    assert "No shell in front" in end.note
+    rig.shell.interrupt("call1")
+    rig.heard.wait_for("left_ended")
+    assert rig.run("echo y").output == "y\n"
+
+
 def test_a_third_call_is_busy_and_a_waiting_one_can_be_cancelled(rig: Rig) -> None:
     first = rig.start("touch began; while [[ ! -e go ]]; do sleep 0.02; done; echo first")
     _wait_for_file(rig, "began")

@@ -29,6 +29,9 @@ from efr.shell.words import starts_shell
 NONCE = "n" * 32
 
 
+TAKEN = Mark("P", 101, 105, None, NONCE, "r")  # zsh took the typed line
+
+
 def run_of(nonce: str | None = None, forgets: bool = False, typed_at: int = 100) -> Run:
     return Run(
         ShellCall("c", "line", nonce=nonce),
@@ -114,9 +117,21 @@ def test_a_contained_call_ends_only_after_its_own_nonce() -> None:
     assert came_to(run) == (120, 240, 5)
 
 
+def test_a_prompt_drawn_anew_says_nothing_about_a_line_that_was_not_taken() -> None:
+    state, run = ready(), run_of()
+    state.typed(run)
+    for action in "DAB":
+        state.apply(mark(action, 110), True)
+    assert (run.ended, state.phase) == (None, Phase.TYPED)
+    state.apply(TAKEN, True)
+    state.apply(mark("D", 120), True)
+    assert came_to(run) == (None, 120, None)
+
+
 def test_an_open_line_is_cancelled_at_its_continuation_prompt() -> None:
     state, run = ready(), run_of()
     state.typed(run)
+    state.apply(TAKEN, True)
     keys = [state.apply(mark(action, 110), True) for action in "PBPBD"]
 
     assert keys == [b"", KEY_CANCEL, b"", b"", b""]

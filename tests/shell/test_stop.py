@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from efr.base.clock import SystemClock
+from efr.shell import terminal
 from efr.shell.contract import BusyCommand, CallEnd, InputState, ShellSettings
 from efr.shell.errors import NoSuchCall
 from tests.shell.rig import LIMIT_S, Rig, World
@@ -86,6 +87,27 @@ def test_a_cancelled_call_is_not_typed(quick: Rig) -> None:
     assert second.result(LIMIT_S).kind == "interrupted"
     assert first.result(LIMIT_S).kind == "exited"
     assert not (quick.home / "ran").exists()
+
+
+def test_an_interrupt_at_the_prompt_does_not_touch_the_next_call(quick: Rig) -> None:
+    quick.run("true")
+    process = quick.shell._process
+    assert process is not None
+    outputs = []
+    for number in range(8):
+        process.post(terminal.press_interrupt)
+        outputs.append(quick.run(f"echo {number}").output)
+
+    assert outputs == [f"{number}\n" for number in range(8)]
+
+
+def test_the_live_tail_is_the_commands_own_output(quick: Rig) -> None:
+    quick.run("echo earlier")
+    call = quick.start("printf 'a 1\nb 1\n'; sleep 0.3; printf '\033[2A\033[Ka 2\n'; sleep 0.3")
+    call.result(LIMIT_S)
+
+    tails = [what[1] for what in quick.heard.all if what[0] == "output"]
+    assert tails[-2:] == ["a 1\nb 1\n", "a 2\nb 1"]
 
 
 def test_at_its_limit_a_command_is_left_running(quick: Rig) -> None:

@@ -121,19 +121,26 @@ _efr_hs_keys() {
   builtin zle -N _efr_hs_clear
   builtin zle -N _efr_hs_accept
   builtin zle -N _efr_hs_forget
+  builtin zle -N _efr_hs_probe
   builtin bindkey -N _efr_hs
   builtin bindkey -M _efr_hs '^[[200~' .bracketed-paste '^[[9001~' _efr_hs_clear \
-    '^[[9002~' .send-break '^[[9003~' _efr_hs_forget '^[[9004~' _efr_hs_accept
+    '^[[9002~' .send-break '^[[9003~' _efr_hs_forget '^[[9004~' _efr_hs_accept \
+    '^[[9005~' _efr_hs_probe
   builtin bindkey -A _efr_hs main
 }
 
 _efr_hs_clear() { BUFFER=; }
 
-# The last moment before zsh reads the line, and with it expands aliases.
+# The last moment before zsh reads the line, and with it expands aliases. The mark says that the
+# line was taken: what zsh prints between it and the next `C` or `D` is about this line.
 _efr_hs_accept() {
   _efr_hs_tidy
+  _efr_hs_mark 'P;k=r'
   builtin zle .accept-line
 }
+
+# Says that every key typed before it was read. A line whose keys a Ctrl+C swallowed is typed again.
+_efr_hs_probe() { _efr_hs_mark 'P;k=c'; }
 
 # Passwords that sudo and doas remember for this terminal are forgotten, without a word. The prompt
 # is drawn again: its marks tell efr that this is done.
