@@ -265,7 +265,7 @@ def event_section(kind: str) -> str:
     """What an event says."""
     declared = EVENTS[kind]
     return "\n\n".join(
-        [first_paragraph(declared), f"*{_belongs(kind).capitalize()}.*", object_table(declared)]
+        [first_paragraph(declared), f"*Belongs to {_belongs(kind)}.*", object_table(declared)]
     )
 
 
