@@ -34,6 +34,7 @@ contract:
 	@$(VENV)/bin/lint-imports --no-cache > .import-contract.log 2>&1 || { cat .import-contract.log; exit 1; }
 	@rm -f .import-contract.log
 	@$(PY) -m efr.wire.schema --check docs/protocol.schema.json
+	@$(PY) -m efr.wire.docs --check docs/protocol.md
 
 pytest:
 	@$(PY) -m pytest -n 2 --dist worksteal
@@ -43,9 +44,11 @@ bench: prepare-test ## measure, each number as a ratio to a yardstick of the sam
 
 bless: prepare-test ## rewrite the frozen fixtures and say what changed
 	@$(PY) -m tests.wire.bless
+	@$(PY) -m tests.providers.recorded
 
-schema: prepare-test ## write docs/protocol.schema.json
+schema: prepare-test ## write docs/protocol.schema.json and the generated parts of docs/protocol.md
 	@$(PY) -m efr.wire.schema --write docs/protocol.schema.json
+	@$(PY) -m efr.wire.docs --write docs/protocol.md
 
 picture: prepare-run ## draw docs/tour.svg from the tour itself
 	@$(PY) -m scripts.run --picture docs/tour.svg
