@@ -153,7 +153,8 @@ class HttpAnswer:
         if self._finished:
             return b""
         try:
-            self._line.sock.settimeout(limit_s)
+            if self._line.sock.fileno() >= 0:  # the library closes it at the end of a last answer
+                self._line.sock.settimeout(limit_s)
             chunk = self._response.read1(_READ_BYTES)
         except _LIBRARY_ERRORS as exc:
             self._line.cancel.raise_if_cancelled()

@@ -292,6 +292,26 @@ def test_a_finished_stream_is_reused_when_its_end_is_there(client: HttpClient) -
         client.close()
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.0 200 OK\r\ncontent-length: 4\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 4\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n",
+        b"HTTP/1.0 200 OK\r\n\r\n",
+    ],
+)
+def test_an_answer_of_a_server_that_closes_is_read_to_its_end(
+    client: HttpClient, head: bytes
+) -> None:
+    def script(connection: socket.socket) -> None:
+        read_head(connection)
+        connection.sendall(head + b"body")
+
+    with server(script) as port:
+        assert client.send(get(port), Cancel()).read_all() == b"body"
+
+
 def test_a_redirect_is_an_answer_like_any_other(client: HttpClient) -> None:
     def moved(connection: socket.socket) -> None:
         read_head(connection)
