@@ -33,10 +33,11 @@ from efr.shell.contract import (
     ShellCall,
     ShellSettings,
 )
-from efr.shell.hidden import HiddenShell, ShellDeps
+from efr.shell.hidden import HiddenShell
 from efr.shell.lazy import LazyScreen
 from efr.shell.scanner import Scanner
 from efr.shell.shells import Shells
+from efr.shell.start import ShellDeps
 from efr.store.recordings import RecordingWriter
 from efr.threads.pty import PtyReader
 

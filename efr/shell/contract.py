@@ -28,7 +28,7 @@ EndKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class ShellCall:
-    """One line for the shell. `nonce` makes it a contained call (see `Marks` in docs/terminal.md).
+    """One line for the shell. `nonce` makes it a contained call (docs/hidden-shell.md, "Marks").
 
     `interactive`: approved although it may wait for keys. `nested`: typed into whatever shell is
     in front, between sentinels. A contained call's line is efr's own fixed one, and it ends only

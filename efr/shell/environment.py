@@ -32,9 +32,15 @@ _EDITORS: Final = (
 
 
 def hidden_environment(
-    user: Mapping[str, str], *, directory: str, scratch: str | None, zdotdir: str, no_editor: str
+    user: Mapping[str, str],
+    *,
+    directory: str,
+    scratch: str | None,
+    zdotdir: str | None,
+    no_editor: str,
 ) -> dict[str, str]:
-    """What the shell starts with. `no_editor` is the program that stands in for every editor."""
+    """What the shell starts with. `zdotdir` is efr's own for a zsh, None leaves the user's;
+    `no_editor` is the program that stands in for every editor."""
     kept = {name: value for name, value in user.items() if not _LEFT_OUT.fullmatch(name)}
     kept |= dict.fromkeys(_PAGERS, "cat") | {"AWS_PAGER": ""}
     kept |= dict.fromkeys(_EDITORS, no_editor)
@@ -43,8 +49,9 @@ def hidden_environment(
         "COLORTERM": "truecolor",
         "PWD": directory,
         "EFR_HIDDEN_SHELL": "1",
-        "ZDOTDIR": zdotdir,
     }
+    if zdotdir is not None:
+        kept["ZDOTDIR"] = zdotdir
     if scratch is not None:
         kept["SCRATCH"] = scratch
     return kept

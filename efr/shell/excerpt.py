@@ -28,8 +28,8 @@ def excerpt(head: str, omitted: int, tail: str, limit_bytes: int) -> tuple[str, 
 
 
 def head_part(data: bytes, limit: int) -> bytes:
-    """The first bytes, at most `limit`: up to a line end when one is near, else whole characters
-    and escape sequences' first bytes only by chance."""
+    """The first bytes, at most `limit`: up to a line end when one is near, else whole
+    characters."""
     if len(data) <= limit:
         return data
     line_end = data.rfind(b"\n", limit - limit // _NEAR, limit) + 1

@@ -11,62 +11,24 @@ import os
 import shlex
 import signal
 import threading
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 from efr.base.cancel import Cancel
-from efr.base.clock import Clock
-from efr.base.ids import Ids
-from efr.shell import notes, terminal
+from efr.shell import notes
 from efr.shell.answers import check_text, type_answer
-from efr.shell.contract import (
-    BusyCommand,
-    CallEnd,
-    CallWatcher,
-    InputWait,
-    LeftEnd,
-    LeftListener,
-    Reader,
-    Recorder,
-    ShellCall,
-    ShellListener,
-    ShellSettings,
-)
-from efr.shell.environment import hidden_environment
+from efr.shell.contract import BusyCommand, CallEnd, CallWatcher, InputWait, ShellCall
 from efr.shell.errors import CannotMove, NoSuchCall, NotWaiting, ShellDidNotStart
 from efr.shell.follow import Follower
 from efr.shell.integration import ShellDirectory
-from efr.shell.limits import LIMITS, Limits
+from efr.shell.left import LeftCommands, describe
 from efr.shell.process import ShellProcess
-from efr.shell.spawn import Program, find_program, nearest_directory, spawn
+from efr.shell.start import ShellDeps, start
 from efr.shell.state import Phase, Run
-from efr.shell.stopper import Stopper
 from efr.shell.typed import Sentinel, refusal, typed_line
-from efr.shell.waits import NOTHING, InputTracker, decide
+from efr.shell.waits import InputTracker
 from efr.shell.words import starts_shell
 
 _MOST_CALLS: Final = 2  # one runs, one waits
-
-
-@dataclass(frozen=True)
-class ShellDeps:
-    """What shells need from outside. `nonce` gives 32 random hex digits; `environment` is the
-    user's, `trusted` the program names of the permission rules, both read at a start."""
-
-    reader: Reader
-    clock: Clock
-    ids: Ids
-    nonce: Callable[[], str]
-    recorder: Callable[[str], Recorder]
-    listener: ShellListener
-    left: LeftListener
-    environment: Callable[[], Mapping[str, str]]
-    settings: Callable[[], ShellSettings]
-    zsh_dir: Path
-    trusted: Callable[[], Collection[str]] = field(default=tuple)
-    limits: Limits = LIMITS
 
 
 class _Ticket:
@@ -90,18 +52,20 @@ class HiddenShell:
         self._clock = deps.clock
         self._start_dir = start_dir
         self._scratch = scratch
-        self._directory = ShellDirectory(deps.zsh_dir / self.pty_id)
+        self._files = ShellDirectory(deps.zsh_dir / self.pty_id)
         self._changed = threading.Condition()
         self._process: ShellProcess | None = None
         self._starting = False
         self._start_deadline = 0.0
-        self._calls: list[_Ticket] = []  # tickets: the first runs, the second waits
+        self._calls: list[_Ticket] = []  # the first runs, the second waits
         self._told_cwd = start_dir
         self._settings_forgotten = False
         self._is_zsh = True
         self._ended = False
         self._closing = False
-        self._left_stopper: Stopper | None = None
+        self._left = LeftCommands(
+            conversation_id, deps.left, deps.clock, deps.limits, self._interactive_s
+        )
         self._idle_since = deps.clock.monotonic()
 
     # What it is doing.
@@ -120,14 +84,14 @@ class HiddenShell:
 
     @property
     def ended(self) -> bool:
-        """Whether its process is gone."""
+        """Whether its process is gone, or about to go: it takes no more calls."""
         with self._changed:
-            return self._ended
+            return self._ended or self._closing
 
     @property
     def search_path(self) -> str | None:
         """Its PATH as of its last prompt; None when unknown."""
-        return self._directory.search_path
+        return self._files.search_path
 
     @property
     def busy(self) -> bool:
@@ -139,38 +103,19 @@ class HiddenShell:
     def command(self) -> BusyCommand | None:
         """The command that holds it, for `shell.status`."""
         with self._changed:
-            run = self._running
-            if run is None or self._process is None:
-                return None
-            return self._describe(run, self._process)
-
-    def _describe(self, run: Run, process: ShellProcess) -> BusyCommand:
-        return BusyCommand(
-            run.call.call_id,
-            run.call.line[: self._limits.named_chars],
-            run.since_us,
-            run.call.nonce is not None,
-            run.left,
-            run.tracker.reported,
-            process.seen.alternate,
-        )
+            runs, process = self._open_runs, self._process
+            return describe(runs[0], process, self._limits) if runs and process else None
 
     @property
-    def _running(self) -> Run | None:
-        """The run that is typed and has not ended; of two, the one in front."""
+    def _open_runs(self) -> list[Run]:
+        """The runs that are typed and have not ended, the one in front first. Under the lock."""
         if self._process is None or self._ended:
-            return None
-        state = self._process.state
-        runs = (run for run in (state.sentinel_run, state.run) if run is not None)
-        return next((run for run in runs if run.ended is None), None)
+            return []
+        return self._process.state.open_runs
 
     @property
     def _left_run(self) -> Run | None:
-        if self._process is None or self._ended:
-            return None
-        state = self._process.state
-        runs = (run for run in (state.run, state.sentinel_run) if run is not None)
-        return next((run for run in runs if run.left and run.ended is None), None)
+        return next((run for run in self._open_runs if run.left), None)
 
     def screen_rows(self, count: int) -> tuple[str, ...]:
         """The last `count` rows of its screen, up to the cursor's. Blocks while it catches up."""
@@ -211,15 +156,18 @@ class HiddenShell:
         self._forget_settings()
         keys = run.sentinel.keys if run.sentinel is not None else typed_line(call.line)
         process.type(keys)
-        minutes = self._deps.settings().interactive_timeout_minutes
-        follower = Follower(process, run, cancel, watcher, self._clock, self._limits, minutes * 60)
+        interactive_s = self._interactive_s()
+        follower = Follower(process, run, cancel, watcher, self._clock, self._limits, interactive_s)
         end = follower.follow()
         if end.left_running:
-            self._left_behind(run)
+            self._left.tell(run, process)
         if end.kind == "failed":
             self.close()
         self._tell_directory(end.cwd)
         return end
+
+    def _interactive_s(self) -> float:
+        return self._deps.settings().interactive_timeout_minutes * 60
 
     def _get_turn(self, ticket: _Ticket, call: ShellCall, cancel: Cancel) -> Run | CallEnd:
         """Blocks until the line can be typed; a CallEnd when it will not be."""
@@ -297,14 +245,13 @@ class HiddenShell:
         other = state.sentinel_run
         if other is not None and other.ended is None:
             return None
-        left = state.run is not None and state.run.left and state.run.ended is None
-        if state.phase is Phase.UNMARKED or (call.nested and left):
+        if state.phase is Phase.UNMARKED or (call.nested and self._left_run is not None):
             return True
         return None
 
     def _too_busy(self, limit_s: float) -> CallEnd:
-        run = self._running
-        line = run.call.line[: self._limits.named_chars] if run is not None else ""
+        runs = self._open_runs
+        line = runs[0].call.line[: self._limits.named_chars] if runs else ""
         return CallEnd("busy", cwd=self._told_cwd, note=notes.busy(line, limit_s))
 
     def _tell_directory(self, cwd: str | None) -> None:
@@ -334,31 +281,17 @@ class HiddenShell:
     # Starting and ending.
 
     def _start(self) -> None:
-        deps, settings = self._deps, self._deps.settings()
-        user = deps.environment()
-        directory = nearest_directory(self._start_dir)
-        nonce = deps.nonce()
-        self._directory.write(nonce, user.get("ZDOTDIR", ""), self.trusted)
-        program = find_program(settings.program, user.get("PATH"))
-        name = Path(program).name
-        self._is_zsh = name.startswith("zsh")
-        environment = hidden_environment(
-            user,
-            directory=directory,
-            scratch=self._scratch,
-            zdotdir=str(self._directory.path),
-            no_editor=self._directory.no_editor,
-        )
-        if not self._is_zsh:
-            del environment["ZDOTDIR"]
-        arguments = [name, "-l"] if settings.login else [name]
-        what = Program(program, arguments, directory, environment)
+        deps = self._deps
         recorder = deps.recorder(self.pty_id)
+        try:
+            started = start(deps, self._files, self._start_dir, self._scratch, self.trusted)
+        except BaseException:
+            recorder.close()
+            raise
         recorder.resize(self._limits.columns, self._limits.rows)
-        spawned = spawn(what, self._limits.columns, self._limits.rows)
         process = ShellProcess(
-            spawned,
-            nonce,
+            started.spawned,
+            started.nonce,
             recorder,
             self._changed,
             self._clock,
@@ -369,11 +302,12 @@ class HiddenShell:
         with self._changed:
             self._process = process
             self._starting = False
-            self._told_cwd = directory
-            if not self._is_zsh:
+            self._told_cwd = started.directory
+            self._is_zsh = started.is_zsh
+            if not started.is_zsh:
                 process.state.phase = Phase.UNMARKED
         process.attach(deps.reader)
-        deps.listener.started(self.conversation_id, self.pty_id, directory, process.pid)
+        deps.listener.started(self.conversation_id, self.pty_id, started.directory, process.pid)
         with self._changed:
             closing = self._closing
             self._changed.notify_all()
@@ -381,7 +315,7 @@ class HiddenShell:
             self._signal(process, signal.SIGHUP)
 
     def _did_not_start(self) -> None:
-        self._directory.remove()
+        self._files.remove()
         with self._changed:
             self._starting = False
             self._ended = True
@@ -418,7 +352,7 @@ class HiddenShell:
     def _forget_settings(self) -> None:
         if not self._settings_forgotten:
             self._settings_forgotten = True
-            self._directory.forget_settings()
+            self._files.forget_settings()
 
     def _wake(self) -> None:
         with self._changed:
@@ -427,43 +361,26 @@ class HiddenShell:
     # On pty-reader.
 
     def _run_ended(self, run: Run) -> None:
-        self._left_stopper = None
+        self._left.over()
         with self._changed:
-            told = run.left_told
-            cwd = self._process.state.cwd if self._process is not None else None
+            process = self._process
             self._idle_since = self._clock.monotonic()
-        if told:
-            self._left_ended(run, run.left_end)
-            self._tell_directory(cwd)
+        if process is not None and self._left.tell_end(run, process):
+            self._tell_directory(process.state.cwd)
 
     def _over(self, exit_code: int | None) -> None:
         with self._changed:
-            left = self._left_run
+            left = [run for run in self._open_runs if run.left]
+            for run in left:
+                run.left_end = "closed" if self._closing else "shell_exited"
             self._ended = True
+            process = self._process
             self._changed.notify_all()
-        if left is not None and left.left_told:
-            self._left_ended(left, self._end_with_shell)
+        self._files.remove()
+        for run in left:
+            if process is not None:
+                self._left.tell_end(run, process)
         self._deps.listener.exited(self.conversation_id, self.pty_id, exit_code)
-        self._directory.remove()
-
-    @property
-    def _end_with_shell(self) -> LeftEnd:
-        return "closed" if self._closing else "shell_exited"
-
-    def _left_ended(self, run: Run, how: LeftEnd) -> None:
-        self._deps.left.left_ended(self.conversation_id, run.call.call_id, how, run.status)
-
-    def _left_behind(self, run: Run) -> None:
-        """Tells of a command left running, and of its end when that came first. On the thread of
-        its call."""
-        assert self._process is not None
-        self._deps.left.left_behind(self.conversation_id, self._describe(run, self._process))
-        with self._changed:
-            run.left_told = True
-            how = run.left_end if run.ended is not None else self._end_with_shell
-            is_over = run.ended is not None or self._ended
-        if is_over:
-            self._left_ended(run, how)
 
     # Input.
 
@@ -474,9 +391,10 @@ class HiddenShell:
         """
         check_text(text, self._limits)
         with self._changed:
-            run, process = self._running, self._process
+            runs, process = self._open_runs, self._process
             waits = any(ticket.call_id == call_id for ticket in self._calls)
-        if run is None or process is None or run.left or run.call.call_id != call_id:
+        run = next((run for run in runs if run.call.call_id == call_id and not run.left), None)
+        if run is None or process is None:
             if waits:
                 raise NotWaiting(call_id, "its command does not run yet")
             raise NoSuchCall(call_id)
@@ -487,47 +405,18 @@ class HiddenShell:
     def interrupt(self, call_id: str) -> None:
         """SIGINT to the command left running, as Ctrl+C. Raises NoSuchCall."""
         with self._changed:
-            run, process = self._left_run, self._process
-            if run is None or process is None or run.call.call_id != call_id:
-                raise NoSuchCall(call_id)
-            run.left_end = "stopped"
-        process.post(terminal.press_interrupt)
+            runs, process = self._open_runs, self._process
+        run = next((run for run in runs if run.call.call_id == call_id and run.left), None)
+        if run is None or process is None:
+            raise NoSuchCall(call_id)
+        self._left.interrupt(run, process)
 
     def tend(self) -> None:
         """A look at a command left running, once a second or so; does not block."""
         with self._changed:
             run, process = self._left_run, self._process
         if run is not None and process is not None:
-            process.post(lambda master: self._look_at_left(run, process, master))
-
-    def _look_at_left(self, run: Run, process: ShellProcess, master: int) -> None:
-        """On pty-reader."""
-        now = self._clock.monotonic()
-        self._keep_limit(run, process, now)
-        group = terminal.foreground(master)
-        state = NOTHING
-        if group is not None and group != process.pid:
-            quiet_s = now - process.last_output
-            modes = terminal.modes(master)
-
-            def row() -> tuple[str, int]:
-                view = process.glance()
-                return (view.row, view.column) if view is not None else ("", 0)
-
-            state = decide(modes, quiet_s, process.seen.alternate, row, self._limits)
-        with self._changed:
-            is_new = run.ended is None and run.tracker.look(group, process.pid, lambda: state)
-            reported = run.tracker.reported
-        if is_new:
-            self._deps.left.left_input_changed(self.conversation_id, run.call.call_id, reported)
-
-    def _keep_limit(self, run: Run, process: ShellProcess, now: float) -> None:
-        limit_s = self._deps.settings().interactive_timeout_minutes * 60
-        if self._left_stopper is not None:
-            self._left_stopper.step(now)
-        elif now >= run.left_at + limit_s:
-            run.left_end = "limit"
-            self._left_stopper = Stopper(process.post, process.pid, run, self._limits, now)
+            process.post(lambda master: self._left.look(run, process, master))
 
     def idle_for(self, now: float) -> float:
         """Seconds at a prompt without a call and without output; 0 while anything runs."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Times in seconds, sizes in bytes. The numbers of docs/terminal.md, where it names one."""
+    """Times in seconds, sizes in bytes. docs/hidden-shell.md names the ones that show."""
 
     columns: int = 160  # wide enough that few programs wrap, and a model reads whole rows
     rows: int = 48

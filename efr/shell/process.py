@@ -117,7 +117,7 @@ class ShellProcess:
     ) -> tuple[bytes, list[Run]]:
         """Keys to press, and the runs that ended with this chunk. Under the lock."""
         state = self.state
-        open_runs = [run for run in (state.sentinel_run, state.run) if run and run.ended is None]
+        open_runs = state.open_runs
         keys = b""
         for sign in signs:
             if isinstance(sign, Mark):

@@ -3,9 +3,7 @@
 Pure, but with state: it survives every chunk border, so any split of a stream gives the same
 signs. Owned by the shell whose PTY it is, and fed on pty-reader. Plain output costs one search of
 a compiled pattern: text and the sequences that only colour it or move within a row are skipped in
-C. Rules (docs/terminal.md, "Marks"): an OSC body over 4096 bytes is dropped to its end; DCS, SOS,
-PM and APC are skipped to ST, a doubled escape inside is payload; an escape in an OSC body that is
-not ST ends it without a mark; CAN and SUB end everything; no 8-bit controls.
+C. Rules: docs/hidden-shell.md, "Marks".
 """
 
 from __future__ import annotations

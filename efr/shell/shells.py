@@ -9,7 +9,8 @@ import shutil
 import threading
 from collections.abc import Callable
 
-from efr.shell.hidden import HiddenShell, ShellDeps
+from efr.shell.hidden import HiddenShell
+from efr.shell.start import ShellDeps
 
 
 class Shells:

@@ -51,6 +51,7 @@ class Run:
     left: bool = False  # its call answered, the command goes on
     left_at: float = 0.0  # monotonic
     left_told: bool = False  # the listener knows of it
+    end_told: bool = False  # and of its end
     left_end: LeftEnd = "ended"  # how it ends, when it was helped
     forgets: bool = False  # sudo's cache is to be cleared after it
 
@@ -88,6 +89,12 @@ class ShellState:
     def at_prompt(self) -> bool:
         """Whether the shell itself is in front and runs nothing."""
         return self.phase in _AT_PROMPT
+
+    @property
+    def open_runs(self) -> list[Run]:
+        """The runs that have not ended, the one in front first."""
+        runs = (self.sentinel_run, self.run)
+        return [run for run in runs if run is not None and run.ended is None]
 
     def feed_sentinel(self, data: bytes, offset: int) -> None:
         """Looks for the markers of the sentinel run in the chunk at `offset`."""

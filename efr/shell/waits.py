@@ -1,7 +1,7 @@
 """What a running command waits for: decided from what a look saw, and told once per change.
 
-`decide` is pure. The tracker belongs to whoever holds the shell's lock. Rules: docs/terminal.md,
-"Waits for input".
+`decide` is pure. The tracker belongs to whoever holds the shell's lock. Rules:
+docs/hidden-shell.md, "Waits for input".
 """
 
 from __future__ import annotations

@@ -24,9 +24,10 @@ from efr.shell.contract import (
     ShellCall,
     ShellSettings,
 )
-from efr.shell.hidden import HiddenShell, ShellDeps
+from efr.shell.hidden import HiddenShell
 from efr.shell.limits import LIMITS, Limits
 from efr.shell.shells import Shells
+from efr.shell.start import ShellDeps
 from efr.threads.pty import PtyReader
 from tests.harness.clock import CountingIds
 

@@ -91,6 +91,37 @@ def test_a_password_behind_a_pty_of_its_own_looks_secret(quick: Rig) -> None:
     assert SECRET.encode() not in quick.recorded
 
 
+# What programs ask, whether they hide what is typed, and what the look calls it.
+PROMPTS = [
+    ("Are you sure you want to continue connecting (yes/no/[fingerprint])? ", False, "visible"),
+    ("Enter passphrase for key '/home/u/.ssh/id_ed25519': ", True, "hidden"),
+    ("me@host's password: ", True, "hidden"),
+    ("Do you want to continue? [Y/n] ", False, "visible"),
+    ("Ok to proceed? (y) ", False, "visible"),
+    ("Username for 'https://example.org': ", False, "visible"),
+    ("Password for 'https://me@example.org': ", True, "hidden"),
+    ("Enter PEM pass phrase:", True, "hidden"),
+    ("[sudo] password for me: ", True, "hidden"),
+    ("Verification code: ", True, "hidden"),
+    ("Proceed with installation? [y/N]: ", False, "visible"),
+    ("New password: ", True, "hidden"),
+]
+
+
+@pytest.mark.parametrize(("prompt", "hides", "wait"), PROMPTS, ids=[p[:24] for p, _, _ in PROMPTS])
+def test_prompts_of_programs_are_seen(quick: Rig, prompt: str, hides: bool, wait: str) -> None:
+    (quick.home / "prompt").write_text(prompt)
+    quick_read = "read -s x" if hides else "read x"
+    call = quick.start(
+        f"bash -c 'printf %s \"$(< prompt)\"; {quick_read}; echo; echo ok $x'", answers=True
+    )
+    seen = quick.heard.wait_for("input", wait)
+    quick.shell.answer("call1", "yes", hidden=hides, manual=False)
+
+    assert seen == ("input", wait, False, prompt.strip())
+    assert call.result(LIMIT_S).output.endswith("\nok yes\n")
+
+
 def test_words_that_only_look_like_a_secret_do_not(quick: Rig) -> None:
     call = quick.start("script -qec \"printf 'ping: '; sleep 1.5\" /dev/null", answers=True)
     wait = quick.heard.wait_for("input", "visible")
