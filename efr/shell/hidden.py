@@ -28,6 +28,8 @@ from efr.shell.typed import Sentinel, refusal, typed_line
 from efr.shell.waits import InputTracker
 from efr.shell.words import starts_shell
 
+__all__ = ["HiddenShell", "ShellDeps"]
+
 _MOST_CALLS: Final = 2  # one runs, one waits
 
 
