@@ -1,4 +1,4 @@
-"""One map from errors to exit codes and messages (docs/terminal.md, "Exit codes").
+"""One map from errors to exit codes and messages (docs/efr.md, "Exit codes").
 
 The message of a refusal is the daemon's own sentence; the second line names the command that
 fixes it, where there is one.

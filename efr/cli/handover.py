@@ -1,7 +1,7 @@
 """What the zsh plugin hands to one run of `efr`: variables, and a file for a long prompt.
 
 Never in arguments, which every user of the machine can read. The variables leave the environment
-at once, so no child inherits them (docs/terminal.md, "What the plugin hands over"). Light.
+at once, so no child inherits them (docs/terminal.md, "What it hands over"). Light.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ def _object(text: str) -> dict[str, Any]:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise UsageError("the context is no JSON object", fix="see EFR_CONTEXT in docs/terminal.md")
+        raise UsageError("the context is no JSON object", fix="the zsh plugin sets EFR_CONTEXT")
     return value
 
 

@@ -1,7 +1,7 @@
 """One framed connection to the daemon's Unix socket: bodies out, complete bodies in.
 
 Owns the socket; no thread of its own, one thread at a time may use it. Knows frames as bytes
-(docs/protocol.md, "Framing") and nothing of what they say. The command sends its first frames
+(docs/protocol.md, "Transport") and nothing of what they say. The command sends its first frames
 before it loads anything large, so the reader of frames loads with the first read.
 """
 

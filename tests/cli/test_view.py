@@ -419,6 +419,7 @@ def test_ctrl_c_before_the_prompt_was_taken(fake: FakeDaemon, start: Start) -> N
     peer.expect("prompt.send")
     terminal.wait_for("sending")
     terminal.type("\x03")
+    terminal.wait_for("interrupting")
     peer.answer(
         "prompt.send", {"conversation_id": CALL, "turn_id": CALL, "seq": 1, "queued": False}
     )

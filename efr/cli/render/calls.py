@@ -1,7 +1,7 @@
 """Tool calls to rows: the name of a call, the call while it runs, the call when it ended.
 
 Pure. A committed call can be read back in full: a row that was cut ends in a mark that says how
-the next one goes on (docs/terminal.md, "Tool calls").
+the next one goes on (docs/efr.md, "Tool calls").
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A question about a call, as a card: what a yes allows, what runs, the facts, the keys.
 
 Pure. What runs is never cut: a card taller than the screen is committed whole and only its row
-of keys stays live (docs/terminal.md, "Approvals").
+of keys stays live (docs/efr.md, "Approvals").
 """
 
 from __future__ import annotations

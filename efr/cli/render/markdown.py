@@ -2,7 +2,7 @@
 
 Pure. `MarkdownStream` reads whole lines only, and what it gives out depends on the lines read so
 far and on nothing else: so the split of a reply into pieces does not matter, and feeding a text
-in any pieces gives the rows of one `render`. When a block becomes final is docs/terminal.md's
+in any pieces gives the rows of one `render`. When a block becomes final is docs/efr.md's
 table "Markdown". Each final piece is read on its own.
 """
 

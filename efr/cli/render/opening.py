@@ -1,6 +1,6 @@
 """The first lines of a reply: where the prompt went, and what is worth knowing about it.
 
-Pure. Their texts are fixed by docs/conversations.md.
+Pure. Their texts are a contract (docs/efr.md, "First lines").
 """
 
 from __future__ import annotations

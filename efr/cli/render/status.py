@@ -1,7 +1,7 @@
 """The status row of a running turn, and the small rows that stand above it.
 
 Pure. `tick` counts tenths of a second; what it moves is the spinner and the band of light over
-the state (docs/terminal.md, "Status row").
+the state (docs/efr.md, "Status row").
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Owns one buffer of fixed size that holds what was typed and is overwritten after use. What is
 typed never becomes a string here unless it may be shown; it never reaches a log, an exception or
-a history (docs/terminal.md, "Input for a running command").
+a history (docs/efr.md, "Input for a running command").
 """
 
 from __future__ import annotations

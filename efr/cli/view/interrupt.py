@@ -50,6 +50,7 @@ class Interrupt:
     def ask(self, *, take_back: bool) -> bool:
         """Ctrl+C. False when the prompt still waits and stays: there is no row to take it to."""
         self.wanted, self._take_back = True, take_back
+        self._shown.stopping = True
         self.deadline = self._clock.monotonic() + ANSWER_S
         view = self.view
         if view is None or not self._conversation_id:

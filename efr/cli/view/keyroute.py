@@ -1,7 +1,7 @@
 """Where a key goes: to a question, to a command that waits, to the input row, or nowhere.
 
 Owns the keyboard and what was read of it. Only a key pressed while a question is on the screen
-can answer it; what was typed before edits the row and never sends (docs/terminal.md, "Keys typed
+can answer it; what was typed before edits the row and never sends (docs/efr.md, "Keys typed
 ahead").
 """
 

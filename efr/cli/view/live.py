@@ -59,6 +59,7 @@ class Shown:
     row: InputRow | None = None
     late: list[str] = field(default_factory=list)  # steers on their way
     queue: list[Queued] = field(default_factory=list)  # prompts that wait, the next one first
+    stopping: bool = False  # the user asked to stop
     muted: bool = False  # keys go nowhere: a secret may be among them
     kept_keys: int = 0  # characters typed after a yes that the wait will get
 
@@ -69,7 +70,8 @@ def live_rows(
     """Rows, the cursor, and whether the last row is the status row alone that a tick changes."""
     view = shown.view
     if view is None:
-        return [status_row(Status("sending", motion=shown.motion), tick, size.columns)], None, True
+        status = Status("interrupting" if shown.stopping else "sending", motion=shown.motion)
+        return [status_row(status, tick, size.columns)], None, True
     columns = size.columns
     rows = [part for line in view.reply.open_lines() for part in fold(line, columns)]
     if _stands_apart(view, rows):
@@ -111,8 +113,9 @@ def _keys_are_taken(shown: Shown, view: TurnView) -> bool:
 
 def _status(shown: Shown, view: TurnView, now: float) -> Status:
     asks = view.question is not None and not shown.can_answer
+    state = view.activity.text(now, started=view.started, asks=asks)
     return Status(
-        state=view.activity.text(now, started=view.started, asks=asks),
+        state="interrupting" if shown.stopping else state,
         elapsed_s=view.elapsed_s(now),
         context=view.activity.context,
         away=view.away,

@@ -1,7 +1,7 @@
 """What is typed for a running command: the answer line, and where keys go around it.
 
 Owns the answer line, the keys kept since a yes, and the rule that keys go nowhere after a secret
-until the call ends (docs/terminal.md, "Input for a running command"). Sends `input.respond`.
+until the call ends (docs/efr.md, "Input for a running command"). Sends `input.respond`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """When to try again after a lost connection, and when to stop trying.
 
-Pure but for the try itself. Limits of docs/terminal.md, "Reconnects": a restart of the daemon
+Pure but for the try itself. Limits of docs/efr.md, "Reconnects": a restart of the daemon
 takes seconds, a daemon that drops every connection at once shall not be asked for ever.
 """
 

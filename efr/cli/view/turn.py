@@ -1,7 +1,7 @@
 """A turn as its events and drafts tell it: committed blocks, and what is still open.
 
 Pure: items and the time in, rows out. The same object serves the terminal and the pipe, which
-differ in where blocks go. Rules: docs/terminal.md, "The view of a turn".
+differ in where blocks go. Rules: docs/efr.md, "The view of a turn".
 """
 
 from __future__ import annotations
