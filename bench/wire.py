@@ -1,0 +1,205 @@
+"""The protocol's own cost: hot frames, imports, and small requests through the real socket.
+
+A hot frame is decoded to its type and encoded again; the yardstick is orjson alone over the same
+bytes. Requests are pipelined `lease.report` calls; the yardstick is a bare selector echo server.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from bench.live import running
+from bench.table import Row
+from efr.client.address import socket_path
+from efr.wire import frames, framing
+from efr.wire import methods as m
+from efr.wire.codec import encode, from_builtins
+from efr.wire.table import METHODS
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "v1"
+ROUNDS = 4000
+REQUESTS = 10_000
+WINDOW = 24  # requests in flight: below the 32 that the daemon takes of one connection
+IMPORTS = ("efr.client.link", "efr.wire.frames", "efr.wire.codec", "efr.wire.methods")
+
+
+def rows() -> Iterator[Row]:
+    """Rows as they are measured."""
+    yield from hot_frames()
+    yield from imports()
+    yield from requests()
+
+
+def hot_frames() -> Iterator[Row]:
+    """prompt.send as the daemon reads it; an event item and a draft item as a client does."""
+    prompt = orjson.dumps(
+        {"id": 7, **orjson.loads((FIXTURES / "prompt_send_params.json").read_bytes())}
+    )
+    yield _frame("prompt.send frame", prompt, _read_request)
+    for name in ("event", "draft"):
+        fixture = FIXTURES / f"conversation_subscribe_item_{name}.json"
+        item = orjson.dumps({"id": 7, "item": orjson.loads(fixture.read_bytes())})
+        yield _frame(f"{name} item frame", item, _read_item)
+
+
+def _read_request(body: bytes) -> bytes:
+    request = frames.read_client_frame(body)
+    assert isinstance(request, frames.Request)
+    params = from_builtins(request.params, METHODS[request.method].params)
+    return frames.request_frame(request.id, request.method, encode(params))
+
+
+def _read_item(body: bytes) -> bytes:
+    frame = frames.read_server_frame(body)
+    assert isinstance(frame, frames.ItemFrame)
+    item = from_builtins(frame.item, m.ConversationSubscribeItem)
+    return frames.item_frame(frame.id, encode(item))
+
+
+def _frame(name: str, body: bytes, turn: Callable[[bytes], bytes]) -> Row:
+    ours = _per_call(lambda: turn(body))
+    plain = _per_call(lambda: orjson.dumps(orjson.loads(body)))
+    return Row(
+        f"{name}, decode and encode ({len(body)} bytes)",
+        f"{ours * 1e6:.1f} us",
+        f"of orjson loads and dumps, {plain * 1e6:.1f} us",
+        ours / plain,
+    )
+
+
+def _per_call(work: Callable[[], Any]) -> float:
+    """Seconds a call: the best of five rounds, so that a busy machine shows less."""
+    work()
+    best = float("inf")
+    for _ in range(5):
+        begin = time.perf_counter()
+        for _ in range(ROUNDS // 5):
+            work()
+        best = min(best, (time.perf_counter() - begin) / (ROUNDS // 5))
+    return best
+
+
+def imports() -> Iterator[Row]:
+    """What a module costs over a bare interpreter."""
+    bare = _start("pass")
+    known = ""
+    before = bare
+    for module in IMPORTS:
+        known += f"import {module}; "
+        took = _start(known)
+        yield Row(
+            f"import {module}, added",
+            f"{(took - before) * 1000:.1f} ms",
+            f"so far {(took - bare) * 1000:.1f} ms over a bare start of {bare * 1000:.1f} ms",
+            took / bare,
+        )
+        before = took
+    uses = (
+        known
+        + "m = sys.modules['efr.wire.methods']; m.PromptSendResult; m.ConversationSubscribeItem"
+    )
+    took = _start("import sys; " + uses)
+    yield Row(
+        "  and the types that a sent prompt needs",
+        f"{(took - before) * 1000:.1f} ms",
+        f"so far {(took - bare) * 1000:.1f} ms over a bare start",
+        took / bare,
+    )
+
+
+def _start(code: str) -> float:
+    best = float("inf")
+    for _ in range(9):
+        begin = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], check=True)
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+def requests() -> Iterator[Row]:
+    """Small requests a second through the daemon's socket, and through a bare echo server."""
+    body = encode(METHODS["lease.report"].params(visible=True))
+    with running() as env:
+        ours = _pump(socket_path(env), body, hello=True, answers=2)
+    folder = Path("/tmp") / f"efr-echo-{time.monotonic_ns()}"
+    server = _Echo(str(folder))
+    server.start()
+    try:
+        plain = _pump(str(folder), body, hello=False, answers=1)
+    finally:
+        server.stop()
+    yield Row(
+        f"{REQUESTS} small requests over one connection",
+        f"{REQUESTS / ours:.0f} /s",
+        f"of a bare selector echo server, {REQUESTS / plain:.0f} /s",
+        ours / plain,
+    )
+
+
+def _pump(path: str, params: bytes, *, hello: bool, answers: int) -> float:
+    """Seconds for all requests with a window in flight; each has so many answer frames."""
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.connect(path)
+        reader = framing.FrameReader()
+        if hello:
+            first = METHODS["hello"].params(protocol=1, origin="cli")
+            peer.sendall(framing.pack(frames_body(frames.request_frame(1, "hello", encode(first)))))
+            seen = 0
+            while seen < 2:
+                seen += len(reader.feed(peer.recv(1 << 16)))
+        sent = got = 0
+        begin = time.perf_counter()
+        while got < REQUESTS * answers:
+            while sent < REQUESTS and sent - got // answers < WINDOW:
+                sent += 1
+                frame = frames.request_frame(sent + 1, "lease.report", params)
+                peer.sendall(framing.pack(frames_body(frame)))
+            got += len(reader.feed(peer.recv(1 << 16)))
+        return time.perf_counter() - begin
+
+
+def frames_body(frame: bytes) -> bytes:
+    """The payload of a frame, with or without its length in front."""
+    if len(frame) >= 4 and struct.unpack(">I", frame[:4])[0] == len(frame) - 4:
+        return frame[4:]
+    return frame
+
+
+class _Echo(threading.Thread):
+    """Reads frames and sends each back, from one selector loop."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(name="echo")
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(path)
+        self._listener.listen()
+        self._path = path
+
+    def run(self) -> None:
+        peer, _ = self._listener.accept()
+        reader = framing.FrameReader()
+        with peer, selectors.DefaultSelector() as selector:
+            selector.register(peer, selectors.EVENT_READ)
+            while True:
+                selector.select()
+                data = peer.recv(1 << 16)
+                if not data:
+                    return
+                peer.sendall(b"".join(framing.pack(body) for body in reader.feed(data)))
+
+    def stop(self) -> None:
+        """The peer has closed: the loop ends by itself."""
+        self.join()
+        self._listener.close()
+        Path(self._path).unlink()
