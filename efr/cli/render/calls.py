@@ -25,7 +25,6 @@ from efr.cli.render.spans import (
     hang,
     join,
     row,
-    width,
 )
 from efr.cli.render.times import clock_text
 from efr.cli.render.width import cells, cut, split_at
@@ -246,8 +245,3 @@ def changes_text(changes: t.FileChanges) -> str:
     more = max(len(changes.files) - _TAIL_LINES, 0) + changes.more
     rest = f", {more} more" if more else ""
     return f"{names}{rest} (+{changes.added} −{changes.removed})"
-
-
-def fits(line: Line, columns: int) -> bool:
-    """Whether a row needs no second one."""
-    return width(line) <= columns

@@ -104,11 +104,7 @@ def color_of(value: int | str) -> int | str:
             return slot
     elif value.removeprefix("bright-") in NAMES:
         return NAMES.index(value.removeprefix("bright-")) + 8 * value.startswith("bright-")
-    elif (
-        len(value) == 7
-        and value[0] == "#"
-        and all(c in "0123456789abcdefABCDEF" for c in value[1:])
-    ):
+    elif _HEX_COLOR.fullmatch(value):
         return value.lower()
     raise BadColor(f"{value!r} is no colour; use #rrggbb, 0 to 15, or a name such as bright-blue")
 

@@ -17,7 +17,6 @@ from efr.cli.render.spans import (
     WARNING,
     Line,
     Span,
-    Style,
     join,
     row,
     width,
@@ -103,8 +102,3 @@ def context_line(use: t.ContextUse) -> Line:
     percent = context_percent(use)
     style = SUCCESS if percent < 50 else WARNING if percent < 90 else ERROR._replace(bold=True)
     return row(context_text(use), style)
-
-
-def note_row(text: str, style: Style = MUTED) -> Line:
-    """A muted row of its own."""
-    return row(text, style)

@@ -94,11 +94,6 @@ class AnswerLine:
         """The line, where it may be shown; "" for one that may not."""
         return bytes(self._buffer[: self._size]).decode("utf-8", "replace") if self.shown else ""
 
-    @property
-    def size_bytes(self) -> int:
-        """Bytes held."""
-        return self._size
-
     def secret(self) -> memoryview:
         """The bytes themselves, without a copy. The caller releases the view before `wipe`."""
         return memoryview(self._buffer)[: self._size]

@@ -74,11 +74,6 @@ class KeyReader:
         """Whether a lone escape byte waits for the rest of a sequence."""
         return self._held == b"\x1b" and not self._pasting
 
-    @property
-    def pasting(self) -> bool:
-        """Whether a paste has begun and not ended."""
-        return self._pasting
-
     def feed(self, data: bytes) -> list[Key]:
         """The keys that `data` completes."""
         self._held += data

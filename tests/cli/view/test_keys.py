@@ -181,7 +181,7 @@ def test_a_hidden_line_has_no_text() -> None:
     answer.feed(memoryview(b"hunter2"))
 
     assert answer.text == ""
-    assert answer.size_bytes == 7
+    assert len(answer.secret()) == 7
     assert "hunter2" not in repr(answer)
 
 
