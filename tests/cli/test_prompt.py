@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from efr.cli import dial, handover, prompt
@@ -83,6 +83,7 @@ def test_the_fast_frames_are_those_of_the_wire(
     assert sent(params) == of_the_wire(params)
 
 
+@settings(deadline=None)
 @given(st.text(min_size=1).filter(lambda text: text.strip()), st.text(), st.text())
 def test_any_text_gives_the_same_frame(text: str, command: str, pwd: str) -> None:
     context = json.dumps({"pwd": pwd})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from efr.cli.render.calls import (
@@ -92,6 +92,7 @@ def test_a_long_call_is_cut_behind_a_blank_or_inside_a_word() -> None:
     ]
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from("ab  -日é"), min_size=1, max_size=200), st.integers(20, 60))
 def test_a_committed_call_reads_back_as_typed(command: str, columns: int) -> None:
     rows = call_rows(CallName("$ ", (command,)), columns)
@@ -128,6 +129,7 @@ def test_a_running_call_shows_its_head_and_its_last_output() -> None:
     ]
 
 
+@settings(deadline=None)
 @given(st.integers(14, 60), st.text(st.sampled_from("ab 日\n"), max_size=60))
 def test_running_rows_fit(columns: int, tail: str) -> None:
     name = CallName("$ ", ("make everything at once please",))

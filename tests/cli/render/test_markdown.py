@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from efr.cli.render.markdown import MarkdownStream, Options, render
@@ -44,6 +44,7 @@ def shown(text: str, columns: int = 40) -> list[str]:
     return texts(render(text, Options(columns=columns)))
 
 
+@settings(deadline=None)
 @given(PIECES, st.lists(st.integers(1, 12), min_size=1, max_size=40), st.sampled_from([20, 40, 80]))
 def test_the_split_does_not_matter(pieces: list[str], steps: list[int], columns: int) -> None:
     text = "".join(pieces)
@@ -59,6 +60,7 @@ def test_the_split_does_not_matter(pieces: list[str], steps: list[int], columns:
     assert paint_lines(rows, COLORS) == paint_lines(render(text, options), COLORS)
 
 
+@settings(deadline=None)
 @given(PIECES)
 def test_what_is_open_ends_as_the_finished_text_does(pieces: list[str]) -> None:
     text = "".join(pieces)
@@ -68,6 +70,7 @@ def test_what_is_open_ends_as_the_finished_text_does(pieces: list[str]) -> None:
     assert rows + stream.open_lines() == render(text, Options())
 
 
+@settings(deadline=None)
 @given(PIECES)
 def test_no_row_holds_a_control_character_or_leaves_a_colour_open(pieces: list[str]) -> None:
     for line in render("".join(pieces), Options()):
@@ -76,6 +79,7 @@ def test_no_row_holds_a_control_character_or_leaves_a_colour_open(pieces: list[s
         assert painted.count("\x1b[0m") * 2 == painted.count("\x1b[")
 
 
+@settings(deadline=None)
 @given(PIECES, st.sampled_from([10, 20, 33]))
 def test_lists_quotes_and_tables_fit_the_terminal(pieces: list[str], columns: int) -> None:
     lines = [line for line in "".join(pieces).split("\n") if not CODE_START.match(line)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from efr.cli.render import card, ending
@@ -50,6 +50,7 @@ def test_status_row_loses_its_end_first(columns: int, text: str) -> None:
     assert text_of(status_row(FULL, 0, columns)) == text
 
 
+@settings(deadline=None)
 @given(st.integers(1, 100), st.integers(0, 500), st.booleans())
 def test_status_row_fits(columns: int, tick: int, motion: bool) -> None:
     assert width(status_row(FULL._replace(motion=motion), tick, columns)) <= columns

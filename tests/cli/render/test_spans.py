@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from efr.cli.render.spans import (
@@ -29,6 +29,7 @@ def line_of(parts: list[tuple[str, object]]) -> Line:
     return tuple(Span(text, style) for text, style in parts if text)  # type: ignore[arg-type]
 
 
+@settings(deadline=None)
 @given(LINES, st.integers(2, 30))
 def test_wrapped_rows_fit_and_lose_only_blanks(
     parts: list[tuple[str, object]], columns: int
@@ -41,6 +42,7 @@ def test_wrapped_rows_fit_and_lose_only_blanks(
     assert joined.replace(" ", "") == text_of(line).replace(" ", "")
 
 
+@settings(deadline=None)
 @given(LINES, st.integers(2, 30))
 def test_folded_rows_are_the_text(parts: list[tuple[str, object]], columns: int) -> None:
     line = line_of(parts)
@@ -50,6 +52,7 @@ def test_folded_rows_are_the_text(parts: list[tuple[str, object]], columns: int)
     assert "".join(text_of(part) for part in rows) == text_of(line)
 
 
+@settings(deadline=None)
 @given(TEXT, st.integers(0, 30))
 def test_a_cut_fits_and_splits_no_character(text: str, columns: int) -> None:
     head, rest = split_at(text, columns)
@@ -59,6 +62,7 @@ def test_a_cut_fits_and_splits_no_character(text: str, columns: int) -> None:
     assert cells(cut(text, columns)) <= columns
 
 
+@settings(deadline=None)
 @given(LINES, st.integers(0, 30))
 def test_a_cut_line_fits(parts: list[tuple[str, object]], columns: int) -> None:
     assert width(cut_line(line_of(parts), columns)) <= columns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from efr.cli.render.spans import text_of, width
@@ -50,6 +50,7 @@ def test_keys(data: bytes, keys: list[Key]) -> None:
     assert KeyReader().feed(data) == keys
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from([s[0] for s in STREAMS]), max_size=4), st.data())
 def test_the_split_does_not_matter(parts: list[bytes], data: st.DataObject) -> None:
     stream = b"".join(parts)
@@ -137,6 +138,7 @@ def test_five_rows_show_around_the_cursor() -> None:
     assert cursor == Cursor(1, 2)
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from("ab \n日🙂"), max_size=80), st.integers(0, 80), st.integers(8, 40))
 def test_the_rows_fit_and_hold_the_cursor(text: str, at: int, columns: int) -> None:
     row = InputRow(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pyte
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from efr.cli.render.paint import Palette
@@ -50,6 +50,7 @@ def test_committed_rows_stay_and_live_rows_are_replaced() -> None:
     assert pane.rows == ["one", "two", "live c"]
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from efr.cli.render.spans import text_of
@@ -80,6 +80,7 @@ class Told:
 # --- text ---------------------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(st.text("aé日🙂\n", max_size=30), st.lists(st.tuples(st.integers(0, 30), st.integers(0, 9))))
 def test_pieces_in_any_order_and_repeated_give_the_text(
     text: str, cuts: list[tuple[int, int]]
