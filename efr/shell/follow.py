@@ -7,11 +7,9 @@ What it finds goes to the watcher, outside every lock.
 from __future__ import annotations
 
 from efr.base.cancel import Cancel
-from efr.base.clock import Clock
 from efr.shell import notes
 from efr.shell.contract import CallEnd, CallWatcher, EndKind
 from efr.shell.errors import PtyClosed
-from efr.shell.limits import Limits
 from efr.shell.output import live_tail, output_text
 from efr.shell.plain import clean
 from efr.shell.process import Front, ShellProcess
@@ -30,10 +28,9 @@ class Follower:
         run: Run,
         cancel: Cancel,
         watcher: CallWatcher,
-        clock: Clock,
-        limits: Limits,
         interactive_s: float,
     ) -> None:
+        clock, limits = shell.clock, shell.limits
         self._shell = shell
         self._run = run
         self._cancel = cancel
@@ -128,6 +125,7 @@ class Follower:
         if now >= self._next_look or self._run.tracker.look_now:
             self._last_look = now
             self._look(now)
+            self._extended = False  # asked again when the limit is checked next
         return None
 
     def _probe(self, now: float) -> None:
@@ -155,6 +153,8 @@ class Follower:
 
     def _stop(self, kind: EndKind, now: float, group: int | None = None) -> None:
         self._stopped_as = kind
+        with self._shell.changed:
+            self._run.cancelled = True
         shell, run = self._shell, self._run
         self._stopper = Stopper(shell.post, shell.pid, run, self._limits, now, group)
 
@@ -162,7 +162,6 @@ class Follower:
 
     def _look(self, now: float) -> None:
         """One look at what the command does with its terminal."""
-        self._extended = False  # asked again at the next limit check
         if not self._run.runs:
             return
         try:
@@ -192,8 +191,15 @@ class Follower:
             self._stop("needs_input", now, front.group)
 
     def _cursor_row(self) -> tuple[str, int]:
-        view = self._shell.view()
+        view = self._shell.view(stop=self._is_pressing)
         return view.row, view.column
+
+    def _is_pressing(self) -> bool:
+        """Whether something is more urgent than a screen that is up to date."""
+        run = self._run
+        over = run.ended is not None or self._shell.gone
+        late = not self._extended and self._clock.monotonic() >= self._limit
+        return over or late or self._is_cancelled
 
     def _tell_output(self, now: float) -> None:
         began, end = self._run.began or 0, self._shell.seen.size
@@ -207,7 +213,7 @@ class Follower:
     def _tail(self, began: int, end: int, rows: int) -> str:
         """The last of the output so far, as text."""
         if self._shell.seen.alternate:
-            return "\n".join(self._shell.view(rows).rows).strip("\n")
+            return "\n".join(self._shell.view(rows, self._is_pressing).rows).strip("\n")
         return live_tail(self._shell.read, began, end, self._limits)
 
     # Ends.

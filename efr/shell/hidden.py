@@ -65,6 +65,7 @@ class HiddenShell:
         self._is_zsh = True
         self._ended = False
         self._closing = False
+        self._kill_at = 0.0  # monotonic, when closing
         self._left = LeftCommands(
             conversation_id, deps.left, deps.clock, deps.limits, self._interactive_s
         )
@@ -158,9 +159,7 @@ class HiddenShell:
         self._forget_settings()
         keys = run.sentinel.keys if run.sentinel is not None else typed_line(call.line)
         process.type(keys)
-        interactive_s = self._interactive_s()
-        follower = Follower(process, run, cancel, watcher, self._clock, self._limits, interactive_s)
-        end = follower.follow()
+        end = Follower(process, run, cancel, watcher, self._interactive_s()).follow()
         if end.left_running:
             self._left.tell(run, process)
         if end.kind == "failed":
@@ -291,23 +290,12 @@ class HiddenShell:
             recorder.close()
             raise
         recorder.resize(self._limits.columns, self._limits.rows)
-        process = ShellProcess(
-            started.spawned,
-            started.nonce,
-            recorder,
-            self._changed,
-            self._clock,
-            self._limits,
-            self._run_ended,
-            self._over,
-        )
+        process = ShellProcess(started, recorder, self._changed, self._clock, self._limits, self)
         with self._changed:
             self._process = process
             self._starting = False
             self._told_cwd = started.directory
             self._is_zsh = started.is_zsh
-            if not started.is_zsh:
-                process.state.phase = Phase.UNMARKED
         process.attach(deps.reader)
         deps.listener.started(self.conversation_id, self.pty_id, started.directory, process.pid)
         with self._changed:
@@ -332,6 +320,7 @@ class HiddenShell:
         """Asks the shell to end; does not wait."""
         with self._changed:
             self._closing = True
+            self._kill_at = self._clock.monotonic() + self._limits.close_kill_s
             process = self._process
             if process is None:
                 self._ended = not self._starting
@@ -362,7 +351,8 @@ class HiddenShell:
 
     # On pty-reader.
 
-    def _run_ended(self, run: Run) -> None:
+    def run_ended(self, run: Run) -> None:
+        """A typed line ended (see `process.Owner`)."""
         self._left.over()
         with self._changed:
             process = self._process
@@ -370,7 +360,8 @@ class HiddenShell:
         if process is not None and self._left.tell_end(run, process):
             self._tell_directory(process.state.cwd)
 
-    def _over(self, exit_code: int | None) -> None:
+    def over(self, exit_code: int | None) -> None:
+        """The shell is gone (see `process.Owner`)."""
         with self._changed:
             left = [run for run in self._open_runs if run.left]
             for run in left:
@@ -414,11 +405,17 @@ class HiddenShell:
         self._left.interrupt(run, process)
 
     def tend(self) -> None:
-        """A look at a command left running, once a second or so; does not block."""
+        """A look at a command left running, and at a shell that does not go; once a second or so.
+        Does not block."""
         with self._changed:
             run, process = self._left_run, self._process
-        if run is not None and process is not None:
+            kills = self._closing and self._clock.monotonic() >= self._kill_at
+        if process is None:
+            return
+        if run is not None:
             process.post(lambda master: self._left.look(run, process, master))
+        if kills:
+            self._signal(process, signal.SIGKILL)
 
     def idle_for(self, now: float) -> float:
         """Seconds at a prompt without a call and without output; 0 while anything runs."""

@@ -44,13 +44,12 @@ class ShellDirectory:
             target = self.path / name
             target.write_bytes(assets.joinpath(asset).read_bytes())
             target.chmod(mode)
-        settings = {
-            "_efr_hs_nonce": _quoted(nonce),
-            "_efr_hs_zdotdir": _quoted(zdotdir),
-            "_efr_hs_path_file": _quoted(str(self.path / _PATH)),
-            "_efr_hs_trusted": "(" + " ".join(map(_quoted, sorted(trusted))) + ")",
-        }
-        text = "".join(f"{name}={value}\n" for name, value in settings.items())
+        text = (
+            f"typeset -gr _efr_hs_nonce={_quoted(nonce)}\n"
+            f"typeset -gr _efr_hs_path_file={_quoted(str(self.path / _PATH))}\n"
+            f"typeset -gra _efr_hs_trusted=({' '.join(map(_quoted, sorted(trusted)))})\n"
+            f"typeset -g _efr_hs_zdotdir={_quoted(zdotdir)}\n"
+        )
         target = self.path / _SETTINGS
         target.touch(mode=0o600)
         target.write_text(text, encoding="utf-8", errors="surrogateescape")

@@ -30,8 +30,10 @@ _SEQUENCE: Final = re.compile(
 )
 _ERASED: Final = re.compile(rb"\r(?:\x1b\[[0-9;:]*m)*\x1b\[0?K")
 _ERASE: Final = "\0"  # stands for "CR and erase" between two passes; real NULs are gone by then
-_CONTROLS: Final = re.compile("[\x01-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_REWRITES: Final = re.compile("[\r\b]")
+# Controls that go: all but backspace, tab, newline and carriage return.
+_DROPPED: Final = bytes([*range(8), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F])
+_DROPPED_BUT_NUL: Final = _DROPPED[1:]
+_C1: Final = re.compile("[\x80-\x9f]")
 
 
 def moves_cursor(data: bytes) -> bool:
@@ -45,11 +47,13 @@ def clean(data: bytes) -> str:
         data = data.replace(b"\0", b"")
     if b"\x1b" in data:
         data = _SEQUENCE.sub(b"", _ERASED.sub(b"\r\0", data))
+    data = data.translate(None, _DROPPED_BUT_NUL).replace(b"\r\n", b"\n")
     text = data.decode("utf-8", "replace")
-    text = _CONTROLS.sub("", text.replace("\r\n", "\n"))
-    if _REWRITES.search(text) is None:
-        return text
-    return "\n".join(map(_rewritten, text.split("\n")))
+    if not text.isascii():
+        text = _C1.sub("", text)
+    if "\r" in text or "\b" in text:
+        return "\n".join(map(_rewritten, text.split("\n")))
+    return text
 
 
 def clean_size(data: bytes) -> int:
@@ -57,11 +61,8 @@ def clean_size(data: bytes) -> int:
     if data.isascii() and b"\x1b" not in data and b"\b" not in data:
         pairs = data.count(b"\r\n")
         if data.count(b"\r") == pairs:
-            return len(data.translate(None, _DROPPED))
+            return len(data.translate(None, _DROPPED)) - pairs
     return len(clean(data).encode())
-
-
-_DROPPED: Final = bytes([*range(8), 0x0B, 0x0C, *range(0x0D, 0x20), 0x7F])
 
 
 def _rewritten(line: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from efr.base.clock import Clock
 from efr.shell import terminal
@@ -21,7 +21,7 @@ from efr.shell.limits import Limits
 from efr.shell.marks import Mark
 from efr.shell.queries import answer
 from efr.shell.scanner import Query, Scanner, Sign
-from efr.shell.spawn import Spawned
+from efr.shell.start import Started
 from efr.shell.state import Phase, Run, ShellState
 from efr.shell.viewer import Seen, View, Viewer
 
@@ -40,37 +40,45 @@ class Front(NamedTuple):
     modes: terminal.Modes | None
 
 
+class Owner(Protocol):
+    """Hears what ended, on pty-reader."""
+
+    def run_ended(self, run: Run) -> None:
+        """A typed line ended."""
+
+    def over(self, exit_code: int | None) -> None:
+        """The shell is gone. The last call."""
+
+
 class ShellProcess:
-    """A shell that was spawned. On pty-reader `run_ended` is called for each run that ended, and
-    `over` once, with the exit code."""
+    """A shell that was started; it tells its owner what ended."""
 
     def __init__(
         self,
-        spawned: Spawned,
-        nonce: str,
+        started: Started,
         recorder: Recorder,
         changed: threading.Condition,
         clock: Clock,
         limits: Limits,
-        run_ended: Callable[[Run], None],
-        over: Callable[[int | None], None],
+        owner: Owner,
     ) -> None:
-        self.pid = spawned.pid
+        self.pid = started.spawned.pid
+        self.clock = clock
+        self.limits = limits
         self.changed = changed
-        self.state = ShellState(nonce)  # under `changed`, as all below
+        self.state = ShellState(started.nonce)  # under `changed`, as all below
+        if not started.is_zsh:
+            self.state.phase = Phase.UNMARKED
         start = recorder.size  # 0 for a new recording
         self.seen = Seen(start)
         self.last_output = clock.monotonic()
         self.gone = False
         self.exit_code: int | None = None
         self.wants_output = False  # the next chunk wakes those who wait
-        self._master = spawned.master
+        self._master = started.spawned.master
         self._recorder = recorder
-        self._clock = clock
-        self._limits = limits
+        self._owner = owner
         self._scanner = Scanner(start)
-        self._run_ended = run_ended
-        self._over = over
         self._viewer = Viewer(
             LazyScreen(limits.columns, limits.rows, start),
             self.read,
@@ -99,7 +107,7 @@ class ShellProcess:
         seen = Seen(offset + len(data), scanner.runs, scanner.open_run, scanner.alternate)
         with self.changed:
             self.seen = seen
-            self.last_output = self._clock.monotonic()
+            self.last_output = self.clock.monotonic()
             keys, ended = self._apply(data, offset, signs, in_front)
             answers = self.state.phase in _ANSWERED
             if signs or ended or self.wants_output:
@@ -108,7 +116,7 @@ class ShellProcess:
         if keys:
             self._link.send(keys)
         for run in ended:
-            self._run_ended(run)
+            self._owner.run_ended(run)
         if answers:
             self._answer([sign for sign in signs if isinstance(sign, Query)])
 
@@ -147,16 +155,11 @@ class ShellProcess:
             self.gone = True
             self.exit_code = exit_code
             self.changed.notify_all()
-        self._over(exit_code)
+        self._owner.over(exit_code)
         self._link.close()
         self._recorder.close()
 
     # From any thread. What needs the master runs on pty-reader: it cannot be closed meanwhile.
-
-    def wake(self) -> None:
-        """Wakes those who wait for a change. Does not block."""
-        with self.changed:
-            self.changed.notify_all()
 
     def type(self, keys: bytes) -> None:
         """Types after everything typed before."""
@@ -164,7 +167,7 @@ class ShellProcess:
 
     def ask(self, job: Callable[[int], T]) -> T:
         """What `job(master)` gives, run on pty-reader between two chunks. Raises PtyClosed."""
-        return self._link.ask(job).result(self._limits.answer_s)
+        return self._link.ask(job).result(self.limits.answer_s)
 
     def front(self) -> Front:
         """Who is in front, and how the terminal is set. Raises PtyClosed."""
@@ -181,9 +184,10 @@ class ShellProcess:
             self.more()
         return view
 
-    def view(self, rows: int = 1) -> View:
-        """The screen as of now. Blocks while it catches up; not for pty-reader."""
-        return self._viewer.look(rows)
+    def view(self, rows: int = 1, stop: Callable[[], bool] | None = None) -> View:
+        """The screen as of now. Blocks while it catches up, at most until `stop` says so; not for
+        pty-reader."""
+        return self._viewer.look(rows, stop)
 
     def read(self, start: int, end: int) -> bytes:
         """A piece of the recording; fewer bytes, or none, when some are gone."""

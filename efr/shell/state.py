@@ -40,6 +40,7 @@ class Run:
     tracker: InputTracker
     types_into_shell: bool  # its line starts a shell or REPL: no typed answers
     sentinel: Sentinel | None = None
+    cancelled: bool = False  # it is being stopped: it is not typed again
     redrawn: bool = False  # the prompt came again before zsh took the line: its keys may be lost
     taken: int | None = None  # offset after the mark that zsh took the line
     began: int | None = None
@@ -62,7 +63,7 @@ class Run:
 
 
 _AT_PROMPT: Final = frozenset((Phase.PROMPTING, Phase.READY))
-_BEFORE_MARK: Final = 2  # the CAN before a mark, and the byte before that
+_NEXT_MARK: Final = 2  # from the last byte of a mark to the next mark, over the CAN between them
 
 
 class ShellState:
@@ -131,7 +132,7 @@ class ShellState:
                     run.taken = mark.last + 1
                     run.redrawn = False
             case "P" if mark.kind == "c":
-                return self._probed(run)
+                return self._probed(mark, run)
             case "P" if self.phase is Phase.TYPED:
                 self.phase = Phase.CONTINUATION
             case "B":
@@ -166,11 +167,15 @@ class ShellState:
             self.phase = Phase.READY
         return b""
 
-    def _probed(self, run: Run | None) -> bytes:
+    def _probed(self, mark: Mark, run: Run | None) -> bytes:
         """Every key typed so far was read."""
         if self.phase is not Phase.TYPED or run is None or run.taken is not None:
             return b""
         run.redrawn = False
+        if run.cancelled:
+            run.ended = mark.start
+            self.phase = Phase.READY
+            return b""
         return typed_line(run.call.line)
 
     def _done(self, mark: Mark, run: Run | None, shell_in_front: bool) -> None:
@@ -198,4 +203,4 @@ class ShellState:
         if said is None:
             return mark.start
         self.cwd = said.text
-        return said.start if mark.start - said.last <= _BEFORE_MARK else mark.start
+        return said.start if mark.start - said.last <= _NEXT_MARK else mark.start

@@ -83,7 +83,7 @@ class Sentinel:
         else:
             word = _quoted(self._line)
         parts = (
-            f"printf '%s%s\\n' {_WORD} {self._token}:begin",
+            f" printf '%s%s\\n' {_WORD} {self._token}:begin",  # a blank keeps it out of histories
             f"eval {word}",
             f'printf \'\\n%s%s:%s:%s\\n\' {_WORD} {self._token}:end "$?" "$PWD"',
         )

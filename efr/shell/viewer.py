@@ -37,7 +37,6 @@ class View:
 
     rows: tuple[str, ...]
     column: int
-    alternate: bool
 
     @property
     def row(self) -> str:
@@ -86,14 +85,15 @@ class Viewer:
         finally:
             self._stop_feeding()
 
-    def look(self, rows: int = 1) -> View:
-        """The last `rows` rows up to the cursor, after everything that came so far."""
+    def look(self, rows: int, stop: Callable[[], bool] | None = None) -> View:
+        """The last `rows` rows up to the cursor, after everything that came so far, or as far as
+        it got when `stop` said so."""
         with self._turn:
             self._turn.wait_for(lambda: not self._feeding)
             self._feeding = True
         try:
-            self._answer(None)
-            self._catch_up(self._seen().size, None)
+            self._answer(stop)
+            self._catch_up(self._seen().size, stop)
             return self._view(rows)
         finally:
             if self._stop_feeding():
@@ -102,7 +102,7 @@ class Viewer:
     def _view(self, rows: int) -> View:
         screen = self._screen.screen
         texts = screen.texts(max(0, screen.cursor.y - rows + 1), screen.cursor.y)
-        return View(tuple(texts), screen.cursor.x, screen.alternate)
+        return View(tuple(texts), screen.cursor.x)
 
     def step(self) -> bool:
         """Feeds a little, for a cursor report or a glance. Says whether to come again."""

@@ -30,6 +30,7 @@ T = TypeVar("T")
 _PIECE: Final = 256 << 10  # bytes given to a sink at once
 _READ: Final = 64 << 10  # bytes asked for by one read; a PTY gives 4 to 64 KiB
 _WRITE: Final = 4096  # a terminal's input buffer
+_MOST_LEFT: Final = 64  # pieces that are still read after the end; a terminal holds less than one
 _OUTBOX: Final = 4 << 20  # bytes that wait for a program which does not read; what is more is lost
 
 
@@ -46,7 +47,7 @@ class PtyReader(threading.Thread):
         self._links: set[PtyLink] = set()
         self.view = memoryview(bytearray(_PIECE))
         self._stopping = False
-        self._closed = False
+        self.closed = False
 
     def attach(self, master: int, pid: int, sink: Sink) -> PtyLink:
         """Owns `master` (which must not block) and waits for the child `pid`."""
@@ -65,7 +66,7 @@ class PtyReader(threading.Thread):
     def post(self, job: Callable[[], None]) -> None:
         """Runs `job` on the thread, soon."""
         self._inbox.append(job)
-        if not self._closed:
+        if not self.closed:
             os.eventfd_write(self._wake, 1)
 
     def run(self) -> None:
@@ -114,8 +115,9 @@ class PtyReader(threading.Thread):
         self._selector.unregister(link.process)
         _, status = os.waitpid(link.pid, 0)
         link.over = True
-        while link.read(self.view):
-            pass
+        for _ in range(_MOST_LEFT):
+            if not link.read(self.view):
+                break
         self.watch(link, 0)
         code = os.waitstatus_to_exitcode(status)
         link.sink.ended(code if code >= 0 else 128 - code)
@@ -136,14 +138,14 @@ class PtyReader(threading.Thread):
         os.close(link.process)
 
     def _end(self) -> None:
-        if self._closed:
+        if self.closed:
             return
         self._stopping = True
         while self._inbox:
             self._inbox.popleft()()
         for link in list(self._links):
             self.let_go(link)
-        self._closed = True
+        self.closed = True
         self._selector.close()
         os.close(self._wake)
 
@@ -169,6 +171,9 @@ class PtyLink:
     def ask(self, job: Callable[[int], T]) -> Future[T]:
         """Runs `job(master)` on the reader's thread, between two pieces of output."""
         reply: Reply[T] = Reply()
+        if self._reader.closed:
+            reply.set_exception(PtyClosed())
+            return reply
         self._reader.post(lambda: self._settle(reply, job))
         return reply
 

@@ -89,6 +89,19 @@ def test_a_cancelled_call_is_not_typed(quick: Rig) -> None:
     assert not (quick.home / "ran").exists()
 
 
+def test_a_call_cancelled_at_once_never_runs_later(quick: Rig) -> None:
+    quick.run("true")
+    for number in range(12):
+        call = quick.start(f"touch began{number}; sleep 0.3; touch late{number}", call_id="now")
+        if number % 2:
+            quick.shells.peek("c1")
+        quick.cancels["now"].cancel()
+        assert call.result(LIMIT_S).kind == "interrupted"
+        assert quick.run(f"echo {number}").output == f"{number}\n"
+
+    assert not list(quick.home.glob("late*"))
+
+
 def test_an_interrupt_at_the_prompt_does_not_touch_the_next_call(quick: Rig) -> None:
     quick.run("true")
     process = quick.shell._process

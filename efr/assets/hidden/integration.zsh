@@ -103,6 +103,7 @@ _efr_hs_plain() {
   PS2=$'%{\e]133;P;k=s;aid='"$_efr_hs_nonce"$'\a%}> %{\e]133;B;aid='"$_efr_hs_nonce"$'\a%}'
   builtin unset RPS1 RPS2 RPROMPT RPROMPT2 HISTFILE TMOUT PERIOD REPORTTIME REPORTMEMORY \
     zle_bracketed_paste 2>/dev/null
+  typeset -g +x PS1 PS2  # they hold the nonce
   SAVEHIST=0
   MAILCHECK=0
   zle_highlight=(none)
