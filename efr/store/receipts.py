@@ -31,9 +31,11 @@ def store(conn: Connection, new: NewReceipt, seq: int | None, at_us: int) -> Non
 
 
 def drop_old(conn: Connection, before_us: int) -> int:
-    """Deletes the answers without an event from before that time; says how many.
-
-    An answer with an event stays as long as its conversation.
-    """
-    conn.execute("DELETE FROM receipts WHERE seq IS NULL AND created_at < ?", (before_us,))
+    """Deletes the answers from before that time whose conversation is gone, or that never had
+    one; says how many. Every other answer stays as long as its conversation."""
+    conn.execute(
+        "DELETE FROM receipts WHERE created_at < ?"
+        " AND (seq IS NULL OR seq IN (SELECT seq FROM conversation_deletes))",
+        (before_us,),
+    )
     return conn.changes()

@@ -14,6 +14,7 @@ from msgspec import Struct
 from efr.store.chunks import OUTPUT, Chunks, unpack_size
 
 SUFFIX = ".rec"
+_TRIES = 3  # of a read while segments are being collected
 
 
 class Output(NamedTuple):
@@ -78,6 +79,15 @@ def read_range(directory: Path, start: int, end: int, near: Mark | None = None) 
     `near` is a mark at or before `start`, which saves the walk from the segment's beginning.
     Raises OSError when a segment cannot be read.
     """
+    for _ in range(_TRIES - 1):
+        try:
+            return _read(directory, start, end, near)
+        except FileNotFoundError:
+            continue  # it was collected just now: what is left begins later
+    return _read(directory, start, end, near)
+
+
+def _read(directory: Path, start: int, end: int, near: Mark | None) -> RecordedRange:
     begins = segment_starts(directory)
     if not begins:
         return RecordedRange(end, end, (), ())

@@ -16,7 +16,7 @@ from efr.store import db
 from efr.store.chunks import OUTPUT, Chunks
 from efr.store.db import Connection
 from efr.store.errors import StoreClosed
-from efr.store.recorded import segment_path
+from efr.store.recorded import RecordedRange, read_range, segment_path, segment_starts
 
 log = logging.getLogger("efr.store")
 
@@ -110,3 +110,15 @@ def recorded_end(conn: Connection, pty_id: str) -> int | None:
         (pty_id,),
     ).fetchone()
     return None if row is None else int(row[0])
+
+
+def read_recorded(
+    conn: Connection, directory: Path, pty_id: str, start: int, end: int
+) -> RecordedRange:
+    """The stream of a PTY that nobody writes to any more. `start` of the answer is later than asked
+    for when the first segments were collected, and the offset behind the last byte when all were.
+    Raises OSError."""
+    folder = directory / pty_id
+    if not segment_starts(folder) and (after := recorded_end(conn, pty_id)) is not None:
+        return RecordedRange(after, after, (), ())
+    return read_range(folder, start, end)

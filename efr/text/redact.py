@@ -251,7 +251,8 @@ def _program_options(source: Quoted) -> Iterator[Span]:
     """Passwords in options that mean something else to other programs."""
     text = source.text
     # A name may follow a sign, as in `$(curl`; a blank follows the name.
-    named = _PROGRAMS & {word[len(word.rstrip(_NAME_SIGNS)) :] for word in source.words}
+    ends = {w[len(w.rstrip(_NAME_SIGNS)) :] for w in source.words if not w.isalnum()}
+    named = (_PROGRAMS & source.words) | (_PROGRAMS & ends)
     for row in _ROWS:
         if named.isdisjoint(row.programs):
             continue

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from itertools import groupby
 from pathlib import Path
 from threading import Thread
@@ -32,6 +32,7 @@ log = logging.getLogger("efr.threads")
 
 T = TypeVar("T")
 Job: TypeAlias = Callable[[Connection], Any]
+Around: TypeAlias = Callable[[Connection], AbstractContextManager[None]]
 Request: TypeAlias = tuple[Batch | Job, Reply[Any]]
 
 INBOX: Final = 64  # requests; a full inbox makes its callers wait for the disk
@@ -79,11 +80,14 @@ class StoreWriter:
         self._enter(self._inbox.put, (batch, reply))
         return reply
 
-    def run(self, job: Callable[[Connection], T]) -> Reply[T]:
+    def run(self, job: Callable[[Connection], T], around: Around | None = None) -> Reply[T]:
         """Queues a job: one transaction of its own on the writer's connection. Blocks while the
-        inbox is full. A job must be short, and must not touch the event log."""
+        inbox is full. A job must be short, and must not add to the event log.
+
+        `around` is entered before the transaction and left after it, also when it failed.
+        """
         reply: Reply[T] = Reply()
-        self._enter(self._inbox.put, (job, reply))
+        self._enter(self._inbox.put, (job if around is None else _Wrapped(job, around), reply))
         return reply
 
     def post(self, job: Callable[[Connection], T]) -> Reply[T]:
@@ -149,10 +153,22 @@ class StoreWriter:
                 reply.set_exception(outcome)
 
 
+class _Wrapped:
+    """A job with something around its transaction."""
+
+    def __init__(self, job: Job, around: Around) -> None:
+        self.around = around
+        self._job = job
+
+    def __call__(self, conn: Connection) -> Any:
+        return self._job(conn)
+
+
 def _do(conn: Connection, job: Any, reply: Reply[Any]) -> None:
     """Runs a job and answers after its commit."""
+    around = job.around(conn) if isinstance(job, _Wrapped) else nullcontext()
     try:
-        with db.translated(db.path_of(conn), conn):
+        with db.translated(db.path_of(conn), conn), around:
             result = db.transact(conn, lambda: job(conn))
     except Exception as exc:  # noqa: BLE001 - it is the job's answer, not this thread's end
         reply.set_exception(exc)

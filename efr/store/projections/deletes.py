@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from efr.store.batch import Entry
 from efr.store.db import Connection
 from efr.store.projections.events import json_of
+from efr.text.redact import redact_title
 
 
 def deleted(conn: Connection, entry: Entry) -> None:
@@ -27,9 +28,26 @@ def deleted(conn: Connection, entry: Entry) -> None:
         " VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (entry.conversation_id, entry.seq, entry.at_us, json_of(parts)),
     )
+    _drop_answers(conn, entry)
     for table in ("job_notices", "jobs", "compactions", "shells", "approvals", "turns"):
         conn.execute(f"DELETE FROM {table} WHERE conversation_id = ?", (entry.conversation_id,))
     conn.execute("DELETE FROM conversations WHERE id = ?", (entry.conversation_id,))
+
+
+def _drop_answers(conn: Connection, entry: Entry) -> None:
+    """The stored answers without an event that name the conversation, by its id or by its title.
+
+    Those with an event go with that event.
+    """
+    title = conn.execute(
+        "SELECT title FROM conversations WHERE id = ?", (entry.conversation_id,)
+    ).get
+    conn.execute(
+        "DELETE FROM receipts WHERE seq IS NULL AND (result ->> '$.conversation_id' = ?1"
+        " OR result ->> '$.title' IN (?2,"
+        " (SELECT title FROM search_titles WHERE conversation_id = ?1)))",
+        (entry.conversation_id, None if title is None else redact_title(str(title))),
+    )
 
 
 class SlotTaken(NamedTuple):

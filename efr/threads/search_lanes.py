@@ -1,0 +1,149 @@
+"""The threads `search-lane-N`: a read-only connection each, for searches alone.
+
+Searches never take a reader, so a burst of keys in a picker cannot slow a prompt. Three run at one
+time (the terminal's list, its preview, a phone); more wait, at most 64. A newer search of the same
+asker takes the place of the one that waits: nobody looks at that any more. A lane is free again
+when its search has ended, also one that was cancelled. A connection opens with its lane's first
+search.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+from typing import Any, Final, TypeVar
+
+from efr.base.cancel import Cancel, Cancelled
+from efr.store import db
+from efr.store.db import Connection
+from efr.store.errors import StoreBusy, StoreClosed
+from efr.store.search.state import open_for_search
+from efr.threads.reply import Reply
+
+T = TypeVar("T")
+
+LANES: Final = 3
+INBOX: Final = 64  # searches that wait; more are refused as busy
+
+
+class Replaced(Cancelled):
+    """A newer search of the same asker came before this one began."""
+
+
+class _Asked:
+    """One search: who asked, what to run, where its answer goes."""
+
+    def __init__(self, owner: object, search: Callable[[Connection], Any]) -> None:
+        self.owner = owner
+        self.search = search
+        self.reply: Reply[Any] = Reply()
+        self.conn: Connection | None = None  # while it runs
+        self.cancelled = False
+
+
+class SearchLanes:
+    """Any thread may ask. The database must exist by the first search."""
+
+    def __init__(self, path: Path, count: int = LANES) -> None:
+        self._path = path
+        self._changed = threading.Condition()  # "search lanes"
+        self._waiting: deque[_Asked] = deque()
+        self._stopping = False
+        self._threads = [
+            Thread(target=self._live, name=f"search-lane-{n}") for n in range(1, count + 1)
+        ]
+
+    def start(self) -> None:
+        """Starts the threads; opens nothing yet."""
+        for thread in self._threads:
+            thread.start()
+
+    def ask(
+        self, owner: object, search: Callable[[Connection], T], cancel: Cancel | None = None
+    ) -> Reply[T]:
+        """Queues `search(connection)`, to run in one read transaction; never blocks.
+
+        The answer may be Cancelled (Replaced among them), a fault of the store, or what `search`
+        raises. Raises StoreBusy when too many wait and StoreClosed after the stop.
+        """
+        asked = _Asked(owner, search)
+        with self._changed:
+            if self._stopping:
+                raise StoreClosed("the search lanes have stopped")
+            older = next((one for one in self._waiting if one.owner == owner), None)
+            if older is not None:
+                self._waiting.remove(older)
+            elif len(self._waiting) >= INBOX:
+                raise StoreBusy(self._path, f"{INBOX} searches wait")
+            self._waiting.append(asked)
+            self._changed.notify()
+        if older is not None:
+            older.reply.set_exception(Replaced())
+        if cancel is not None:
+            forget = cancel.on_cancel(lambda: self._cancel(asked))
+            asked.reply.add_done_callback(lambda _: forget())
+        return asked.reply
+
+    def stop(self) -> None:
+        """Ends the searches that run, answers those that wait, and joins. May be called twice."""
+        with self._changed:
+            self._stopping = True
+            waiting = list(self._waiting)
+            self._waiting.clear()
+            self._changed.notify_all()
+        for asked in waiting:
+            asked.reply.set_exception(StoreClosed("the search lanes have stopped"))
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
+
+    def _cancel(self, asked: _Asked) -> None:
+        """Takes a waiting search out, or cuts the statement of a running one."""
+        with self._changed:
+            asked.cancelled = True
+            waits = asked in self._waiting
+            if waits:
+                self._waiting.remove(asked)
+            elif asked.conn is not None:
+                asked.conn.interrupt()
+        if waits:
+            asked.reply.set_exception(Cancelled())
+
+    def _live(self) -> None:
+        """A thread's life."""
+        conn: Connection | None = None
+        try:
+            while (asked := self._take()) is not None:
+                try:
+                    with db.translated(self._path):
+                        conn = conn or open_for_search(self._path)
+                        result = self._run(conn, asked)
+                except Exception as exc:  # noqa: BLE001 - it is the asker's answer
+                    asked.reply.set_exception(Cancelled() if asked.cancelled else exc)
+                else:
+                    asked.reply.set_result(result)
+        finally:
+            if conn is not None:
+                conn.close()
+
+    def _take(self) -> _Asked | None:
+        with self._changed:
+            while not self._waiting and not self._stopping:
+                self._changed.wait()
+            return self._waiting.popleft() if self._waiting else None
+
+    def _run(self, conn: Connection, asked: _Asked) -> Any:
+        with self._changed:
+            if asked.cancelled:
+                raise Cancelled
+            asked.conn = conn
+        try:
+            conn.execute("BEGIN")
+            return asked.search(conn)
+        finally:
+            with self._changed:
+                asked.conn = None
+            db.roll_back(conn)
