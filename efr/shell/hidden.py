@@ -17,7 +17,7 @@ from efr.base.cancel import Cancel
 from efr.shell import notes
 from efr.shell.answers import check_text, type_answer
 from efr.shell.contract import BusyCommand, CallEnd, CallWatcher, InputWait, ShellCall
-from efr.shell.errors import CannotMove, NoSuchCall, NotWaiting, ShellDidNotStart
+from efr.shell.errors import CannotMove, NoSuchCall, NotWaiting, ShellError
 from efr.shell.follow import Follower
 from efr.shell.integration import ShellDirectory
 from efr.shell.left import LeftCommands, describe
@@ -192,7 +192,7 @@ class HiddenShell:
                     continue
             try:
                 self._start()
-            except (ShellDidNotStart, OSError) as exc:
+            except (ShellError, OSError) as exc:
                 self._did_not_start()
                 return CallEnd("failed", note=notes.did_not_start(str(exc)))
 
@@ -286,17 +286,19 @@ class HiddenShell:
         recorder = deps.recorder(self.pty_id)
         try:
             started = start(deps, self._files, self._start_dir, self._scratch, self.trusted)
+            recorder.resize(self._limits.columns, self._limits.rows)
+            process = ShellProcess(
+                started, recorder, self._changed, self._clock, self._limits, self
+            )
+            process.attach(deps.reader)
         except BaseException:
             recorder.close()
             raise
-        recorder.resize(self._limits.columns, self._limits.rows)
-        process = ShellProcess(started, recorder, self._changed, self._clock, self._limits, self)
         with self._changed:
             self._process = process
             self._starting = False
             self._told_cwd = started.directory
             self._is_zsh = started.is_zsh
-        process.attach(deps.reader)
         deps.listener.started(self.conversation_id, self.pty_id, started.directory, process.pid)
         with self._changed:
             closing = self._closing

@@ -12,6 +12,7 @@ of a sink ends the thread, and with it the daemon.
 
 from __future__ import annotations
 
+import logging
 import os
 import selectors
 import signal
@@ -24,6 +25,8 @@ from typing import Final, TypeVar
 from efr.shell.contract import Sink
 from efr.shell.errors import PtyClosed
 from efr.threads.reply import Reply
+
+log = logging.getLogger("efr.threads")
 
 T = TypeVar("T")
 
@@ -42,17 +45,21 @@ class PtyReader(threading.Thread):
         self._selector = selectors.DefaultSelector()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._selector.register(self._wake, selectors.EVENT_READ, self._woken)
+        self._lock = threading.Lock()  # the wake-up's descriptor is open while it is written to
         self._inbox: deque[Callable[[], None]] = deque()
         self._again: dict[PtyLink, None] = {}
         self._links: set[PtyLink] = set()
         self.view = memoryview(bytearray(_PIECE))
         self._stopping = False
-        self.closed = False
+        self._closed = False  # under the lock
 
     def attach(self, master: int, pid: int, sink: Sink) -> PtyLink:
-        """Owns `master` (which must not block) and waits for the child `pid`."""
+        """Owns `master` (which must not block) and waits for the child `pid`. Raises PtyClosed, and
+        ends the child, when the thread has stopped."""
         link = PtyLink(self, master, pid, sink)
-        self.post(lambda: self._add(link))
+        if not self.post(lambda: self._add(link)):
+            link.end()
+            raise PtyClosed
         return link
 
     def stop(self) -> None:
@@ -63,11 +70,13 @@ class PtyReader(threading.Thread):
             self.join()
         self._end()
 
-    def post(self, job: Callable[[], None]) -> None:
-        """Runs `job` on the thread, soon."""
-        self._inbox.append(job)
-        if not self.closed:
-            os.eventfd_write(self._wake, 1)
+    def post(self, job: Callable[[], None]) -> bool:
+        """Runs `job` on the thread, soon; False when the thread has stopped."""
+        with self._lock:
+            if not self._closed:
+                self._inbox.append(job)
+                os.eventfd_write(self._wake, 1)
+            return not self._closed
 
     def run(self) -> None:
         """Waits for output, room, ends and jobs, and serves them."""
@@ -123,7 +132,7 @@ class PtyReader(threading.Thread):
         link.sink.ended(code if code >= 0 else 128 - code)
 
     def let_go(self, link: PtyLink) -> None:
-        """Closes the descriptors of a PTY; kills a process that is still there."""
+        """Closes a PTY; kills a process that is still there."""
         if link not in self._links:
             return
         self._links.discard(link)
@@ -131,23 +140,29 @@ class PtyReader(threading.Thread):
         self.watch(link, 0)
         if not link.over:
             self._selector.unregister(link.process)
-            os.kill(link.pid, signal.SIGKILL)
-            os.waitpid(link.pid, 0)
-            link.over = True
-        os.close(link.master)
-        os.close(link.process)
+        link.end()
 
     def _end(self) -> None:
-        if self.closed:
-            return
-        self._stopping = True
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
         while self._inbox:
             self._inbox.popleft()()
         for link in list(self._links):
-            self.let_go(link)
-        self.closed = True
+            self._cut_off(link)
         self._selector.close()
         os.close(self._wake)
+
+    def _cut_off(self, link: PtyLink) -> None:
+        """Ends a PTY whose shell was not closed, and tells those who wait for it."""
+        was_over = link.over
+        self.let_go(link)
+        if not was_over:
+            try:
+                link.sink.ended(None)
+            except Exception:
+                log.exception("the end of a shell could not be told")
 
 
 class PtyLink:
@@ -171,10 +186,8 @@ class PtyLink:
     def ask(self, job: Callable[[int], T]) -> Future[T]:
         """Runs `job(master)` on the reader's thread, between two pieces of output."""
         reply: Reply[T] = Reply()
-        if self._reader.closed:
+        if not self._reader.post(lambda: self._settle(reply, job)):
             reply.set_exception(PtyClosed())
-            return reply
-        self._reader.post(lambda: self._settle(reply, job))
         return reply
 
     def again(self) -> None:
@@ -184,6 +197,15 @@ class PtyLink:
     def close(self) -> None:
         """Closes the PTY."""
         self._reader.post(lambda: self._reader.let_go(self))
+
+    def end(self) -> None:
+        """Closes the descriptors, after the process ended or was killed."""
+        if not self.over:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self.over = True
+        os.close(self.master)
+        os.close(self.process)
 
     def ready(self, events: int) -> None:
         """The master has output, or room."""

@@ -166,6 +166,22 @@ def test_nothing_is_left_after_a_stop() -> None:
             os.kill(pid, 0)
 
 
+def test_what_comes_after_a_stop_is_refused() -> None:
+    before = set(os.listdir("/proc/self/fd"))
+    reader = PtyReader()
+    reader.start()
+    collector = start(reader, "sleep 60")
+    reader.stop()
+    collector.wait()
+
+    assert collector.link is not None
+    with pytest.raises(PtyClosed):
+        collector.link.ask(os.tcgetpgrp).result(LIMIT_S)
+    with pytest.raises(PtyClosed):
+        start(reader, "sleep 60")
+    assert set(os.listdir("/proc/self/fd")) == before
+
+
 def test_a_program_that_cannot_run_says_why() -> None:
     before = set(os.listdir("/proc/self/fd"))
     for program, directory in (("/does/not/exist", "/"), ("/bin/sh", "/does/not/exist")):
