@@ -12,7 +12,8 @@ from efr.wire import types as t
 
 _CONVERSATION: Final = (
     "SELECT id, origin, title, status, tty, cwd, scope, route, shell_pid, routed_seq, created_at,"
-    " updated_at, last_seq FROM conversations"
+    " updated_at, last_seq, (SELECT created_at FROM events WHERE seq = routed_seq)"
+    " FROM conversations"
 )
 _TURN: Final = (
     "SELECT id, conversation_id, command_id, prompt, status, queued_seq, started_at, ended_at,"
@@ -72,6 +73,28 @@ def conversations_of_route(
 def slots(conn: Connection) -> list[ConversationRow]:
     """Every conversation that is in a slot of a terminal, the newest use last."""
     return _conversations(conn, f"{_CONVERSATION} WHERE tty IS NOT NULL ORDER BY routed_seq", ())
+
+
+def conversations_of_scope(
+    conn: Connection, route: t.RouteScope, limit: int, *, others: bool
+) -> list[ConversationRow]:
+    """At most `limit` conversations of a route, or of all `others`, as `conversations_recent`."""
+    fits = "route IS NOT ?" if others else "route = ?"
+    return _conversations(
+        conn,
+        f"{_CONVERSATION} WHERE {fits} ORDER BY updated_at DESC, last_seq DESC LIMIT ?",
+        (codec.encode(route).decode(), limit),
+    )
+
+
+def last_directory(conn: Connection, conversation_id: str) -> str | None:
+    """Where the conversation last was: its newest turn or its hidden shell, whichever is later."""
+    found: Any = conn.execute(
+        "SELECT json_extract(payload, '$.cwd') FROM events WHERE conversation_id = ?"
+        " AND kind IN ('turn_started', 'shell_started', 'cwd_changed') ORDER BY seq DESC LIMIT 1",
+        (conversation_id,),
+    ).fetchone()
+    return None if found is None else found[0]
 
 
 def prompt_turns(conn: Connection, conversation_id: str) -> int:

@@ -21,7 +21,8 @@ class StoredEvent(Struct, frozen=True, gc=False):
 class ConversationRow(Struct, frozen=True):
     """A conversation as its events add up. Times are microseconds since 1970.
 
-    `tty` and `route` name the slot it is in; `routed_seq` is None when no terminal ever held it.
+    `tty` and `route` name the slot it is in; `routed_seq` is None when no terminal ever held it,
+    and `routed_at` is the time of that event: its terminal was there then.
     """
 
     id: str
@@ -37,6 +38,7 @@ class ConversationRow(Struct, frozen=True):
     created_at: int
     updated_at: int
     last_seq: int
+    routed_at: int | None
 
 
 class TurnRow(Struct, frozen=True, gc=False):

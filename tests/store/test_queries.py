@@ -128,6 +128,70 @@ def test_the_recent_list_follows_the_time(tmp_path: Path) -> None:
         assert [one.id for one in queries.conversations_recent(conn, 9)] == [CONVERSATION, OTHER]
 
 
+def test_a_scope_of_the_recent_list_and_the_others(tmp_path: Path) -> None:
+    app = t.RouteProject(value=an_id(99))
+    with appending(tmp_path) as (conn, appender):
+        append(appender, created(an_id(1), route=app))
+        append(appender, created(an_id(2)))
+        append(appender, created(an_id(3), route=t.RouteOutside()))
+        append(appender, created(an_id(4), route=app))
+
+        def ids(limit: int, *, others: bool) -> list[str]:
+            rows = queries.conversations_of_scope(conn, app, limit, others=others)
+            return [one.id for one in rows]
+
+        assert ids(9, others=False) == [an_id(4), an_id(1)]
+        assert ids(9, others=True) == [an_id(3), an_id(2)]
+        assert ids(1, others=False) == [an_id(4)]
+
+
+def test_where_a_conversation_last_was(tmp_path: Path) -> None:
+    with appending(tmp_path) as (conn, appender):
+        append(appender, created())
+        assert queries.last_directory(conn, CONVERSATION) is None
+        append(appender, batch(queued(), started()))
+        assert queries.last_directory(conn, CONVERSATION) == "/home/u"
+        append(appender, batch(ev.ShellStarted(pty_id=an_id(8), cwd="/p", pid=1)))
+        append(appender, batch(ev.CwdChanged(pty_id=an_id(8), cwd="/p/src"), said()))
+        assert queries.last_directory(conn, CONVERSATION) == "/p/src"
+        assert queries.last_directory(conn, OTHER) is None
+
+
+def test_when_a_terminal_last_was_there(tmp_path: Path) -> None:
+    clock = FakeClock()
+    with appending(tmp_path) as (conn, appender):
+        appender._clock = clock
+        append(appender, created(tty="/dev/pts/1", route=t.RouteOutside()))
+        clock.advance(60)
+        append(appender, batch(said()))
+        found = queries.conversation(conn, CONVERSATION)
+        assert found is not None
+        assert (found.routed_at, found.updated_at) == (NOW, NOW + 60_000_000)
+        append(appender, created(OTHER))
+        other = queries.conversation(conn, OTHER)
+        assert other is not None
+        assert other.routed_at is None
+
+
+def test_the_slots_of_a_start_are_one_query(tmp_path: Path) -> None:
+    with appending(tmp_path) as (conn, appender):
+        for number in range(1, 6):
+            route = t.RouteProject(value=an_id(90 + number))
+            append(appender, created(an_id(number), tty="/dev/pts/1", route=route))
+        asked: list[str] = []
+
+        def note(_: object, sql: str, __: object) -> bool:
+            asked.append(sql)
+            return True
+
+        conn.set_exec_trace(note)
+        own = queries.conversations_of_tty(conn, "/dev/pts/1")
+        everybody = queries.slots(conn)
+        conn.set_exec_trace(None)
+        assert len(asked) == 2
+        assert len(own) == len(everybody) == 5
+
+
 def test_a_row_as_the_protocol_shows_it(tmp_path: Path) -> None:
     with appending(tmp_path) as (conn, appender):
         append(appender, created(tty="/dev/pts/1", route=t.RouteOutside()))
@@ -171,6 +235,12 @@ def plan(conn: Connection, ask: object) -> list[str]:
     [
         ("page", lambda c: queries.conversations_page(c, 9, 5), "conversations_last_seq"),
         ("recent", lambda c: queries.conversations_recent(c, 5), "conversations_updated"),
+        (
+            "scope",
+            lambda c: queries.conversations_of_scope(c, t.RouteOutside(), 5, others=False),
+            "conversations_updated",
+        ),
+        ("last directory", lambda c: queries.last_directory(c, OTHER), "events_conversation"),
         ("tty", lambda c: queries.conversations_of_tty(c, "x"), "conversations_tty"),
         (
             "route",
