@@ -28,13 +28,12 @@ from efr.agent.gate import Gate
 from efr.agent.history import is_away
 from efr.agent.notices import Notices
 from efr.agent.ports import Caller, Ports
-from efr.agent.prompts import Sending
+from efr.agent.prompts import NoModelsYet, Sending
 from efr.agent.receipts import Form, Receipts
 from efr.agent.refusals import refusing
 from efr.agent.routing import Routing
 from efr.agent.services import Services
 from efr.agent.slots import Continue, PickUp
-from efr.base.cancel import Cancel
 from efr.store import queries
 from efr.wire import methods as m
 from efr.wire import types as t
@@ -68,12 +67,14 @@ class Agent:
         self._lock = threading.Lock()  # "agent": which conversations are loaded
         self._loaded: dict[str, Conversation] = {}
         self._stopping = False
-        self._arrivals = Cancel()  # ends the wait of prompts that came before a list of models
 
     # Methods of the protocol ---------------------------------------------------------------
 
     def prompt_send(self, params: m.PromptSendParams, caller: Caller) -> m.PromptSendResult:
-        """Queues a prompt in the conversation it names, its terminal's, or a new one."""
+        """Queues a prompt in the conversation it names, its terminal's, or a new one.
+
+        Raises NoModelsYet, with nothing changed, when it must wait for a list of models.
+        """
         return self._once(params.command_id, PROMPT_SEND, lambda: self._prompt_send(params, caller))
 
     def prompt_withdraw(
@@ -145,7 +146,6 @@ class Agent:
         with self._lock:
             self._stopping = True
             loaded = list(self._loaded.values())
-        self._arrivals.cancel()
         for conversation in loaded:
             conversation.stop()
         return self._services.ports.workers.stop(deadline)
@@ -179,7 +179,8 @@ class Agent:
 
     def _prompt_send(self, params: m.PromptSendParams, caller: Caller) -> m.PromptSendResult:
         prompts.check(params, caller)
-        prompts.wait_for_models(self._services, params, self._arrivals)
+        if self._services.ports.models.needs_list(params.settings.model):
+            raise NoModelsYet
         resolved = self._services.resolve(params.settings, remote=caller.remote)
         sending = Sending(params, caller, resolved.effective)
         if params.conversation_id is not None:

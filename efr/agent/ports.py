@@ -15,7 +15,6 @@ from efr.agent import settings
 from efr.agent.place import NoProjects, Projects
 from efr.agent.preamble import Host
 from efr.agent.settings import NO_SANDBOX, ModeLimits
-from efr.base.cancel import Cancel
 from efr.base.clock import Clock
 from efr.base.ids import Ids
 from efr.base.roots import Roots
@@ -72,11 +71,8 @@ class Models(settings.Models, Protocol):
 
     def active(self) -> Active: ...
 
-    def ensure_list(self, model: str | None, cancel: Cancel) -> None:
-        """Waits for one fetch while there is no list and the model needs one.
-
-        Raises ProviderError, Cancelled.
-        """
+    def needs_list(self, model: str | None) -> bool:
+        """Whether a prompt for this model must wait until the list of models is there."""
         ...
 
 

@@ -17,13 +17,14 @@ from efr.agent.requests import check_room, queued_event, user_lines
 from efr.agent.routing import Routed
 from efr.agent.services import Services
 from efr.agent.slots import PickUp
-from efr.base.cancel import Cancel, Cancelled
-from efr.providers.errors import ProviderError
-from efr.providers.failures import error_body
 from efr.wire import events as ev
 from efr.wire import methods as m
 from efr.wire import types as t
-from efr.wire.errors import Refusal, refuse
+from efr.wire.errors import refuse
+
+
+class NoModelsYet(Exception):
+    """The provider's list needs its first fetch; the same request is right after it."""
 
 
 @dataclass(frozen=True)
@@ -51,16 +52,6 @@ def check(params: m.PromptSendParams, caller: Caller) -> None:
         raise refuse(t.ErrorCode.INVALID, "a new conversation has no id yet")
     if caller.remote and params.context is not None and params.context.tty is not None:
         raise refuse(t.ErrorCode.INVALID, "a remote device has no terminal here")
-
-
-def wait_for_models(services: Services, params: m.PromptSendParams, cancel: Cancel) -> None:
-    """Blocks while the provider's list needs its first fetch. Raises Refusal."""
-    try:
-        services.ports.models.ensure_list(params.settings.model, cancel)
-    except ProviderError as exc:
-        raise Refusal(error_body(exc, services.ports.models.active().provider.id)) from exc
-    except Cancelled:
-        raise refuse(t.ErrorCode.CANCELLED, "efrd stops") from None
 
 
 def created(services: Services, sending: Sending) -> ev.ConversationCreated:

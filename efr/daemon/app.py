@@ -41,6 +41,7 @@ from efr.daemon.rooms import Facts, Rooms
 from efr.daemon.stopping import Started
 from efr.daemon.subreaper import OrphanReaper
 from efr.daemon.subscriptions import Subscriptions
+from efr.daemon.waits import Waits
 from efr.providers.credentials import CredentialStore
 from efr.providers.http import HttpClient
 from efr.providers.registry import Providers
@@ -61,6 +62,7 @@ from efr.text.title import title_of
 from efr.threads import listener
 from efr.threads.catalog import CatalogFetcher
 from efr.threads.conversations import ConversationWorkers
+from efr.threads.errands import Errands
 from efr.threads.handlers import Handlers
 from efr.threads.pty import PtyReader
 from efr.threads.readers import ReaderPool
@@ -143,10 +145,11 @@ class Daemon:
         timer = Timer(self._clock)
         started.add("the timer", lambda deadline: timer.stop())
         timer.start()
-        providers = self._providers()
+        providers = self._providers(started)
+        fetcher = CatalogFetcher(providers)
         looks = _WhoLooks()
         shells = self._start_shells(started, store, looks)
-        rooms = self._start_agent(started, store, timer, providers, shells)
+        rooms = self._start_agent(started, store, timer, providers, fetcher, shells)
         looks.agent, looks.shells = rooms.agent, shells
         for one in not_run:
             _tell_not_run(rooms.agent, one)
@@ -158,7 +161,9 @@ class Daemon:
         )
         self._settings.on_reload(told.reloaded)
         self._serve(started, rooms)
-        self._start_background(started, store, timer, rooms, shells)
+        started.add("the model lists", fetcher.stop)
+        fetcher.start()
+        self._start_background(started, store, timer, shells)
 
     def _open_database(self) -> list[NotRun]:
         """Migrates and reconciles, before anything else uses the database."""
@@ -178,9 +183,11 @@ class Daemon:
         writer.start()
         return _Store(feed, readers, writer)
 
-    def _providers(self) -> Providers:
+    def _providers(self, started: Started) -> Providers:
         clock = self._clock
-        sender = Sender(HttpClient(clock), clock, random.Random(), pause)
+        http = HttpClient(clock)
+        started.add("the idle connections", lambda deadline: http.close())
+        sender = Sender(http, clock, random.Random(), pause)
         credentials = CredentialStore(self._roots.secrets, clock)
         return Providers(self._settings.current, credentials, sender, self._roots.state.path)
 
@@ -212,7 +219,13 @@ class Daemon:
         return shells
 
     def _start_agent(
-        self, started: Started, store: _Store, timer: Timer, providers: Providers, shells: Shells
+        self,
+        started: Started,
+        store: _Store,
+        timer: Timer,
+        providers: Providers,
+        fetcher: CatalogFetcher,
+        shells: Shells,
     ) -> Rooms:
         host = _host(self._outside.env)
         workers = ConversationWorkers(self._clock, self._fatal)
@@ -243,6 +256,8 @@ class Daemon:
         )
         leave = subscriptions.listen()
         started.add("the subscriptions", lambda deadline: leave())
+        errands = Errands(self._clock)
+        started.add("the errands", errands.stop)
         return Rooms(
             facts=Facts(self._daemon_id, VERSION, os.getpid(), self._started_at_us, host.home),
             roots=self._roots,
@@ -253,6 +268,7 @@ class Daemon:
             projects=projects,
             subscriptions=subscriptions,
             model_side=ModelSide(os.getpid(), shells.sessions),
+            waits=Waits(errands, fetcher, lambda: providers.active().provider.id),
             working=lambda: workers.count,
             shells=lambda: shells.count,
         )
@@ -279,11 +295,8 @@ class Daemon:
         server.start()
 
     def _start_background(
-        self, started: Started, store: _Store, timer: Timer, rooms: Rooms, shells: Shells
+        self, started: Started, store: _Store, timer: Timer, shells: Shells
     ) -> None:
-        fetcher = CatalogFetcher(rooms.providers)
-        started.add("the model lists", fetcher.stop)
-        fetcher.start()
         every = partial(Every, timer=timer, clock=self._clock)
         work = (
             every("looking after the shells", SHELLS_S, shells.tend),

@@ -12,6 +12,7 @@ from efr.daemon.live_settings import LiveSettings
 from efr.daemon.peers import ModelSide
 from efr.daemon.projects import ProjectRegistry
 from efr.daemon.subscriptions import Subscriptions
+from efr.daemon.waits import Waits
 from efr.providers.registry import Providers
 from efr.threads.readers import ReaderPool
 from efr.threads.requests import Peer
@@ -42,6 +43,7 @@ class Rooms:
     projects: ProjectRegistry
     subscriptions: Subscriptions
     model_side: ModelSide
+    waits: Waits  # for requests that wait long
     working: Callable[[], int]  # conversations with work in progress
     shells: Callable[[], int]  # hidden shells that run
 

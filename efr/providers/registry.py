@@ -1,7 +1,7 @@
 """Every provider, who answers new conversations, and the logins behind them.
 
-Any thread may call. Network and disk happen on the caller's thread: login_api_key, ensure_list
-and fetch_now block on the provider, the rest reads memory and the small credential files. Keys
+Any thread may call. Network and disk happen on the caller's thread: login_api_key and
+fetch_now block on the provider, the rest reads memory and the small credential files. Keys
 that apply at a restart are read once here; model names, efforts and lists are read at each call.
 """
 
@@ -171,25 +171,21 @@ class Providers:
             raise foreign_name(name, provider)
         return resolve(self.model_list(provider), model, effort, settings.model.effort)
 
-    def ensure_list(self, model: str | None, cancel: Cancel) -> None:
-        """Waits for one fetch while the active provider has no list and the model needs one.
-
-        Blocks up to 60 s. Raises ProviderError, Cancelled.
-        """
+    def needs_list(self, model: str | None) -> bool:
+        """Whether a prompt for this model must wait until the active provider's list is there."""
         provider = self.active().provider.id
         catalog = self._catalogs.get(provider)
         if catalog is None or catalog.state.origin != "missing":
-            return
+            return False
         models = self.model_list(provider)
         name = model or models.default
         facts = models.get(name) if name is not None else None
-        if facts is None or (provider == ANTHROPIC and facts.max_output_tokens is None):
-            catalog.fetch_now(cancel)
+        return facts is None or (provider == ANTHROPIC and facts.max_output_tokens is None)
 
     # --- the fetch loop's view ---
 
     def fetch_now(self, cancel: Cancel) -> None:
-        """Fetches the active provider's list. Raises ProviderError, Cancelled; blocks."""
+        """Fetches the active provider's list. Raises ProviderError, Cancelled; blocks to 60 s."""
         catalog = self._catalogs.get(self.active().provider.id)
         if catalog is not None:
             catalog.fetch_now(cancel)

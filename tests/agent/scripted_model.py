@@ -139,7 +139,7 @@ class ScriptedModels:
     def __init__(self, provider: ScriptedProvider, settings: Callable[[], Settings]) -> None:
         self.provider = provider
         self._settings = settings
-        self.missing: Exception | Callable[[Cancel], None] | None = None  # what ensure_list meets
+        self.missing = False  # whether the first list is still to be fetched
 
     def active(self) -> Active:
         return Active(self.provider, "a test chose it")
@@ -155,11 +155,8 @@ class ScriptedModels:
         models = ModelList(self.provider.id, listed, default)
         return resolve(models, model, effort, settings.model.effort)
 
-    def ensure_list(self, model: str | None, cancel: Cancel) -> None:
-        if isinstance(self.missing, Exception):
-            raise self.missing
-        if self.missing is not None:
-            self.missing(cancel)
+    def needs_list(self, model: str | None) -> bool:
+        return self.missing
 
 
 def texts_of(request: Request) -> list[tuple[str, str]]:

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import pytest
 
+from efr.agent.prompts import NoModelsYet
 from efr.config.schema import Conversation, Model, Settings
 from efr.providers import errors as provider
 from efr.providers.canonical import (
@@ -23,11 +23,11 @@ from efr.wire import events as ev
 from efr.wire import methods as m
 from efr.wire import types as t
 from efr.wire.errors import Refusal
-from tests.agent.scripted import LIMIT_S
 from tests.agent.scripted_model import Hold, Step, calls, said, texts_of, usage
 from tests.agent.world import CALLER, World
 
 ONE = ("look", '{"path": "a"}')
+COMMAND = "00000000-0000-7000-8000-00000000c0de"
 
 
 def test_a_first_prompt_runs_from_conversation_created_to_turn_completed(world: World) -> None:
@@ -553,41 +553,14 @@ def test_params_that_break_a_rule_are_invalid(world: World, more: dict[str, obje
     assert caught.value.body.code is t.ErrorCode.INVALID
 
 
-def test_a_prompt_waits_for_the_first_list_of_models(world: World) -> None:
-    fetched = Hold()
-    world.models.missing = fetched
+def test_a_prompt_before_the_first_list_of_models_changes_nothing(world: World) -> None:
+    world.models.missing = True
+    with pytest.raises(NoModelsYet):
+        world.send("go", command_id=COMMAND)
+    assert world.readers.read(queries.high_water) == 0
+    assert world.readers.read(lambda conn: queries.receipt(conn, COMMAND)) is None
+    world.models.missing = False
     world.provider.answers(said("a"))
-    sent: list[m.PromptSendResult] = []
-    thread = threading.Thread(target=lambda: sent.append(world.send("go")))
-    thread.start()
-    fetched.wait()
-    assert world.readers.read(queries.high_water) == 0
-    fetched.go()
-    thread.join(LIMIT_S)
-    world.wait_end(sent[0].turn_id)
-
-
-def test_a_list_that_cannot_be_fetched_refuses_the_prompt(world: World) -> None:
-    world.models.missing = provider.TransportFailed("no route", sent=False)
-    with pytest.raises(Refusal) as caught:
-        world.send("go")
-    assert "no route" in caught.value.body.message
-    assert world.readers.read(queries.high_water) == 0
-
-
-def test_a_stop_ends_the_wait_for_a_list(world: World) -> None:
-    fetched = Hold()
-    world.models.missing = fetched
-    codes: list[t.ErrorCode] = []
-
-    def send() -> None:
-        with pytest.raises(Refusal) as caught:
-            world.send("go")
-        codes.append(caught.value.body.code)
-
-    thread = threading.Thread(target=send)
-    thread.start()
-    fetched.wait()
-    world.agent.stop(world.clock.monotonic() + LIMIT_S)
-    thread.join(LIMIT_S)
-    assert codes == [t.ErrorCode.CANCELLED]
+    world.wait_end(world.send("go", command_id=COMMAND).turn_id)
+    world.models.missing = True
+    assert world.send("go", command_id=COMMAND).queued is False, "the stored answer needs no list"

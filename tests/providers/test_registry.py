@@ -382,12 +382,18 @@ def test_a_named_model_runs_where_there_is_no_list_to_check_it(
 # --- waiting for a list ---
 
 
+def fetch_if_needed(house: House, model: str | None) -> None:
+    """What a prompt does before it is recorded."""
+    if house.providers.needs_list(model):
+        house.providers.fetch_now(Cancel())
+
+
 def test_a_prompt_waits_for_the_list_that_it_needs(make_house: MakeHouse) -> None:
     house = make_house("anthropic-api")
     house.login("anthropic-api", check=False)
     house.bench.server.play([], models=[OPUS])
-    house.providers.ensure_list(None, Cancel())
-    house.providers.ensure_list(None, Cancel())
+    fetch_if_needed(house, None)
+    fetch_if_needed(house, None)
 
     assert house.providers.resolve(None, None).model.id == "claude-opus-5-5"
     assert len(house.bench.server.requests()) == 1
@@ -396,11 +402,11 @@ def test_a_prompt_waits_for_the_list_that_it_needs(make_house: MakeHouse) -> Non
 def test_a_list_that_does_not_come_fails_with_its_cause(make_house: MakeHouse) -> None:
     house = make_house("anthropic-api")
     with pytest.raises(NotLoggedIn):
-        house.providers.ensure_list(None, Cancel())
+        fetch_if_needed(house, None)
     house.login("anthropic-api", check=False)
     house.bench.server.play([], model_answers=[{"error": {"status": 403, "body": "no"}}])
     with pytest.raises(ApiError):
-        house.providers.ensure_list(None, Cancel())
+        fetch_if_needed(house, None)
 
 
 def test_a_model_whose_limit_is_configured_needs_no_list(make_house: MakeHouse) -> None:
@@ -408,7 +414,7 @@ def test_a_model_whose_limit_is_configured_needs_no_list(make_house: MakeHouse) 
         "anthropic-api", anthropic_models=(ModelEntry("claude-opus-5-5", None, 100),)
     )
     house.login("anthropic-api", check=False)
-    house.providers.ensure_list(None, Cancel())
+    fetch_if_needed(house, None)
     house.bench.server.play([{"pieces": [{"text": "fine"}]}])
     provider = house.providers.get("anthropic-api")
 
@@ -418,14 +424,14 @@ def test_a_model_whose_limit_is_configured_needs_no_list(make_house: MakeHouse) 
 
 def test_openai_never_waits_for_its_list(make_house: MakeHouse) -> None:
     house = make_house("openai-api")
-    house.providers.ensure_list("gpt-9", Cancel())
+    fetch_if_needed(house, "gpt-9")
 
     assert house.bench.server.requests() == []
 
 
 def test_a_compatible_server_lists_its_models_when_none_is_named(make_house: MakeHouse) -> None:
     house = make_house(compatible=True)
-    house.providers.ensure_list(None, Cancel())
+    fetch_if_needed(house, None)
 
     assert house.providers.resolve(None, None).model.id == "fake-model"
     house.bench.server.play([{"pieces": [{"text": "fine"}]}])
@@ -445,4 +451,4 @@ def test_a_server_that_is_down_is_a_transport_failure(make_house: MakeHouse) -> 
     house.login("anthropic-api", check=False)
     house.bench.server.play([], model_answers=[{"cut": True}] * 4)
     with pytest.raises(TransportFailed):
-        house.providers.ensure_list(None, Cancel())
+        fetch_if_needed(house, None)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from efr.base.roots import Root
 from efr.daemon.rooms import Rooms
-from efr.threads.requests import Call
+from efr.threads.requests import Call, Later
 from efr.wire import methods as m
 from efr.wire import types as t
 
@@ -60,9 +62,12 @@ def admin_config_reload(
 
 def admin_login_api_key(
     rooms: Rooms, params: m.AdminLoginApiKeyParams, call: Call
-) -> m.AdminLoginApiKeyResult:
-    """Checks and stores a key. Blocks on the provider; a cancel cuts it."""
-    return rooms.providers.login_api_key(params.provider, params.key, params.check, call.cancel)
+) -> m.AdminLoginApiKeyResult | Later:
+    """Stores a key; later, when the provider is asked about it before. A cancel cuts that."""
+    login = partial(
+        rooms.providers.login_api_key, params.provider, params.key, params.check, call.cancel
+    )
+    return rooms.waits.errand(call, login) if params.check else login()
 
 
 def admin_logout(rooms: Rooms, params: m.AdminLogoutParams, call: Call) -> m.AdminLogoutResult:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from efr.agent.prompts import NoModelsYet
 from efr.daemon.rooms import Rooms, caller_of
-from efr.threads.requests import Call
+from efr.threads.requests import Call, Later
 from efr.wire import methods as m
 
 
-def prompt_send(rooms: Rooms, params: m.PromptSendParams, call: Call) -> m.PromptSendResult:
-    """Queues a prompt."""
-    return rooms.agent.prompt_send(params, caller_of(call.peer))
+def prompt_send(rooms: Rooms, params: m.PromptSendParams, call: Call) -> m.PromptSendResult | Later:
+    """Queues a prompt; later, when it needs a list of models that is not there yet."""
+    try:
+        return rooms.agent.prompt_send(params, caller_of(call.peer))
+    except NoModelsYet:
+        return rooms.waits.for_models(call, partial(prompt_send, rooms, params, call))
 
 
 def prompt_withdraw(
