@@ -64,7 +64,9 @@ def test_a_write_is_asked_for_on_the_terminal(daemon: Daemon, tmp_path: Path) ->
 
 def test_ctrl_c_stops_the_command_too(daemon: Daemon, tmp_path: Path) -> None:
     with efr_on_terminal("send", "sleep 60", env=env_of(daemon), cwd=str(tmp_path)) as terminal:
-        terminal.wait_for("$ sleep 60")
+        terminal.wait_for("y allow  n deny")
+        terminal.type("y")
+        terminal.wait_for("$ sleep 60  1s")
         terminal.type("\x03")
         assert terminal.read_to_end(30) == 130
         assert "interrupted after" in terminal.everything
