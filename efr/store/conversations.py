@@ -97,12 +97,19 @@ def last_directory(conn: Connection, conversation_id: str) -> str | None:
     return None if found is None else found[0]
 
 
-def prompt_turns(conn: Connection, conversation_id: str) -> int:
-    """How many turns a prompt asked for; not those that a job notice started."""
-    count = conn.execute(
-        "SELECT count(*) FROM turns WHERE conversation_id = ? AND wake = 0", (conversation_id,)
-    ).get
-    return int(count)
+def prompt_turns(conn: Connection, conversation_ids: Sequence[str]) -> dict[str, int]:
+    """How many turns prompts asked for, by conversation; those without one are left out.
+
+    Not those that a job notice started, nor prompts that were taken back.
+    """
+    marks = ", ".join("?" * len(conversation_ids))
+    return dict(
+        conn.execute(
+            "SELECT conversation_id, count(*) FROM turns WHERE wake = 0 AND status != 'withdrawn'"
+            f" AND conversation_id IN ({marks}) GROUP BY conversation_id",
+            tuple(conversation_ids),
+        )
+    )
 
 
 def summary(row: ConversationRow) -> t.ConversationSummary:

@@ -120,6 +120,7 @@ class Collector:
         gone = set(decided.gone)
         known = [one for one in segments if one not in gone]
         unlink_unknown(self._directory, known, exited, now_us - self._age_limit_us)
+        self._reached("passed")
 
 
 def _look(conn: Connection) -> tuple[list[Segment], set[str]]:

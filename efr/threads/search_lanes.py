@@ -27,6 +27,7 @@ T = TypeVar("T")
 
 LANES: Final = 3
 INBOX: Final = 64  # searches that wait; more are refused as busy
+_LOOK_EVERY: Final = 10_000  # steps of SQLite's machine: some milliseconds
 
 
 class Replaced(Cancelled):
@@ -40,8 +41,7 @@ class _Asked:
         self.owner = owner
         self.search = search
         self.reply: Reply[Any] = Reply()
-        self.conn: Connection | None = None  # while it runs
-        self.cancelled = False
+        self.cancelled = False  # set by any thread, looked at by the lane
 
 
 class SearchLanes:
@@ -101,14 +101,12 @@ class SearchLanes:
                 thread.join()
 
     def _cancel(self, asked: _Asked) -> None:
-        """Takes a waiting search out, or cuts the statement of a running one."""
+        """Takes a waiting search out; a running one ends at its lane's next look."""
         with self._changed:
             asked.cancelled = True
             waits = asked in self._waiting
             if waits:
                 self._waiting.remove(asked)
-            elif asked.conn is not None:
-                asked.conn.interrupt()
         if waits:
             asked.reply.set_exception(Cancelled())
 
@@ -136,14 +134,12 @@ class SearchLanes:
             return self._waiting.popleft() if self._waiting else None
 
     def _run(self, conn: Connection, asked: _Asked) -> Any:
-        with self._changed:
-            if asked.cancelled:
-                raise Cancelled
-            asked.conn = conn
+        """One search in one read transaction. A cancel ends the statement that runs, or the next
+        one: sqlite3_interrupt() would do nothing between two statements."""
+        conn.set_progress_handler(lambda: asked.cancelled, _LOOK_EVERY, id="cancel")
         try:
             conn.execute("BEGIN")
             return asked.search(conn)
         finally:
-            with self._changed:
-                asked.conn = None
+            conn.set_progress_handler(None, id="cancel")
             db.roll_back(conn)

@@ -34,8 +34,8 @@ class Cap:
     @contextmanager
     def on(self, conn: Connection) -> Iterator[None]:
         """Cuts statements that run on when the time is up: they end with what they gave so far,
-        and `partial` says so. An interrupt by somebody else passes through."""
-        conn.set_progress_handler(self.over, _LOOK_EVERY)
+        and `partial` says so. A cancel by somebody else passes through."""
+        conn.set_progress_handler(self.over, _LOOK_EVERY, id="cap")
         try:
             yield
         except apsw.InterruptError:
@@ -43,4 +43,4 @@ class Cap:
                 raise
             self.partial = "time_cap"
         finally:
-            conn.set_progress_handler(None)
+            conn.set_progress_handler(None, id="cap")
