@@ -42,7 +42,7 @@ from efr.store.recordings import RecordingWriter
 from efr.threads.pty import PtyReader
 
 SIZE: Final = 50_000_000
-ROUNDS: Final = 7
+ROUNDS: Final = 9
 CALLS: Final = 50
 PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 

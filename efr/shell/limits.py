@@ -29,7 +29,6 @@ class Limits:
     live_s: float = 0.2  # between two live tails, and so between two replays of a screen
 
     line_bytes: int = 1 << 20  # a longer line is a file, not a command
-    paste_piece: int = 4096  # what a terminal's input buffer takes at once
     kept_bytes: int = 1 << 20  # of one command's output: half from each end
     unstarted_bytes: int = 8 << 10  # of what was printed before a line ran: a complaint is short
     model_bytes: int = 32 << 10  # of output in one tool result
