@@ -275,4 +275,4 @@ def test_a_job_a_match_and_the_notice_that_wakes(tmp_path: Path) -> None:
             "queued",
             6,
         )
-        assert queries.prompt_turns(conn, CONVERSATION) == 1
+        assert queries.prompt_turns(conn, [CONVERSATION]) == {CONVERSATION: 1}
