@@ -5,7 +5,6 @@ The settings' own faults never stop a command: the defaults are used and one lin
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -69,6 +68,8 @@ def _palette_file(path: str | None, home: str) -> dict[str, int | str]:
     """The colours of the theme file, by role. Raises PaletteError."""
     if path is None:
         return {}
+    import tomllib
+
     found = Path(home + path[1:] if path.startswith("~") else path)
     try:
         colors = tomllib.loads(found.read_text("utf-8")).get("colors", {})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from efr.cli.render.inline import inline_line
-from efr.cli.render.spans import EMPTY, MUTED, Line, Span, hang, join, restyle, width
+from efr.cli.render.spans import EMPTY, MUTED, Line, Span, hang, join, restyle, width, wrap
 
 _RULE_CELL = re.compile(r"^:?-+:?$")
 _UNESCAPED_BAR = re.compile(r"(?<!\\)\|")
@@ -74,4 +74,4 @@ def _records(titles: list[Line], grid: list[list[Line]], columns: int) -> list[L
             lines.append((Span("─" * min(8, columns), MUTED),))
         for title, cell in zip(titles, record, strict=True):
             lines.extend(hang(join(title, (Span(": "),), cell), columns, indent=2))
-    return lines or [join(*titles)]
+    return lines or [part for title in titles for part in wrap(title, columns)]

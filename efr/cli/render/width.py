@@ -1,6 +1,7 @@
 """How many columns text takes, and where it has to be cut. Widths by code point (wcwidth).
 
-Pure. The tables of wcwidth load with the first text that is not ASCII. Text has passed
+Pure. The tables of wcwidth cost as much to load as the rest of the view, so they load with the
+first text that needs them: efr's own signs and Western letters do not. Text has passed
 `efr.text.visible` before: no control character is left in it.
 """
 
@@ -9,10 +10,15 @@ from __future__ import annotations
 from functools import lru_cache
 
 ELLIPSIS = "…"
+# One column each; a test compares with wcwidth.
+_NARROW = frozenset("…·✓✗○↪↳↩›│╭╰─•⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏−→")
+_FIRST_LETTER, _LAST_LETTER = "\u00c0", "\u02ff"  # Latin letters with signs: none combines
 
 
 @lru_cache(maxsize=4096)
 def _char_cells(char: str) -> int:
+    if char in _NARROW or _FIRST_LETTER <= char <= _LAST_LETTER:
+        return 1
     from wcwidth import wcwidth
 
     return max(wcwidth(char), 0)

@@ -127,6 +127,7 @@ BLOCKS = [
         "| a | right |\n|---|--:|\n| x | 1 |\n\nb",
         ["a │ right", "──┼──────", "x │     1", "", "b"],
     ),
+    ("wide table without a row", f"| {'n' * 50} | b |\n|---|---|", ["n" * 40, "n" * 10, "b"]),
     (
         "wide table",
         "| name | text |\n|---|---|\n| " + "n" * 20 + " | " + "t " * 15 + "|\n| m | u |",
