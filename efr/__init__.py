@@ -1,1 +1,1 @@
-"""efr: an AI agent that lives in the user's zsh. The rooms below are described in docs/architecture.md."""
+"""efr: an AI agent that lives in the user's zsh. docs/architecture.md describes the rooms."""

@@ -11,30 +11,7 @@ import logging
 import sys
 from pathlib import Path
 
-LEVELS = {
-    "error": logging.ERROR,
-    "warn": logging.WARNING,
-    "info": logging.INFO,
-    "debug": logging.DEBUG,
-}
-
-
-class BadLogFilter(Exception):
-    """The filter names a level that does not exist."""
-
-
-def parse_filter(text: str) -> dict[str, int]:
-    """Logger name to level; the empty name is the level of everything else."""
-    levels: dict[str, int] = {}
-    for part in text.split(","):
-        name, _, level = part.strip().rpartition("=")
-        if level not in LEVELS:
-            raise BadLogFilter(
-                f"{part.strip()!r} is no log level; choose error, warn, info or debug"
-            )
-        levels[name.strip()] = LEVELS[level]
-    return levels
-
+from efr.base.log_filter import DEFAULT_LEVEL, parse_filter
 
 def set_up(level_filter: str, *, journal: bool = False, json_file: Path | None = None) -> None:
     """Sends the log to stderr (without times when the journal adds its own) and to `json_file`."""
@@ -51,7 +28,7 @@ def set_up(level_filter: str, *, journal: bool = False, json_file: Path | None =
         json_handler = logging.FileHandler(json_file, encoding="utf-8")
         json_handler.setFormatter(_JsonLines())
         root.addHandler(json_handler)
-    root.setLevel(levels.get("", logging.INFO))
+    root.setLevel(levels.get("", DEFAULT_LEVEL))
     for name, level in levels.items():
         if name:
             logging.getLogger(name).setLevel(level)

@@ -5,15 +5,13 @@ A missing file is an empty one. The first error wins and nothing of a broken fil
 
 from __future__ import annotations
 
-import difflib
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
-from efr.base.log import BadLogFilter, parse_filter
+from efr.base.log_filter import BadLogFilter, parse_filter
 from efr.config.errors import ConfigError
 from efr.config.schema import RESTART_KEYS, Settings
 
@@ -41,6 +39,10 @@ def load(path: Path, env: Mapping[str, str]) -> Settings:
 
 def read(text: bytes) -> Settings:
     """The settings of a file's bytes. Raises ConfigError with the place of the first fault."""
+    if not text:
+        return Settings()  # the usual case of a new user, without loading the reader
+    import tomllib
+
     try:
         document = tomllib.loads(text.decode())
     except UnicodeDecodeError as exc:
@@ -98,6 +100,8 @@ def _explain(message: str) -> ConfigError:
     key = path.removeprefix("$").removeprefix(".").replace("[...]", "")
     unknown = _UNKNOWN.match(what)
     if unknown:
+        import difflib
+
         key = f"{key}.{unknown['name']}" if key else unknown["name"]
         near = difflib.get_close_matches(key, list(known_keys()), n=1)
         hint = f"; did you mean {near[0]}?" if near else ""

@@ -1,3 +1,6 @@
+"""Widths of text without the tables of wcwidth."""
+
+from __future__ import annotations
 
 
 def test_what_needs_no_table_is_as_wide_as_the_table_says() -> None:
