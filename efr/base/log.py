@@ -13,6 +13,7 @@ from pathlib import Path
 
 from efr.base.log_filter import DEFAULT_LEVEL, parse_filter
 
+
 def set_up(level_filter: str, *, journal: bool = False, json_file: Path | None = None) -> None:
     """Sends the log to stderr (without times when the journal adds its own) and to `json_file`."""
     levels = parse_filter(level_filter)
