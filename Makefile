@@ -50,7 +50,7 @@ schema: prepare-test ## write docs/protocol.schema.json and the generated parts 
 	@$(PY) -m efr.wire.schema --write docs/protocol.schema.json
 	@$(PY) -m efr.wire.docs --write docs/protocol.md
 
-picture: prepare-run ## draw docs/tour.svg from the tour itself
+picture: prepare-test ## draw docs/tour.svg from the tour itself
 	@$(PY) -m scripts.run --picture docs/tour.svg
 
 kills: prepare-test ## kill the daemon at 200 random points of a running load

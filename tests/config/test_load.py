@@ -68,3 +68,18 @@ def test_restart_keys_keep_their_running_value() -> None:
 
 def test_every_restart_key_is_a_key() -> None:
     assert set(load.known_keys()) >= RESTART_KEYS
+
+
+def test_the_page_names_every_key() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "config.md").read_text()
+    tables = {
+        key
+        for key in load.known_keys()
+        if any(other.startswith(f"{key}.") for other in load.known_keys())
+    }
+    colors = {key for key in load.known_keys() if key.startswith("render.colors.")}
+    missing = [k for k in load.known_keys() if k not in tables | colors and f"`{k}`" not in page]
+    assert missing == []
+    assert [
+        k for k in colors if f"`{k.rpartition('.')[2]}`" not in page and k != "render.colors.diff"
+    ] == []
