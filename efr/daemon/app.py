@@ -38,6 +38,7 @@ from efr.daemon.processes import start_us
 from efr.daemon.projects import ProjectRegistry
 from efr.daemon.reload_notices import ReloadNotices
 from efr.daemon.rooms import Facts, Rooms
+from efr.daemon.shell_looks import ShellLooks
 from efr.daemon.stopping import Started
 from efr.daemon.subreaper import OrphanReaper
 from efr.daemon.subscriptions import Subscriptions
@@ -79,7 +80,6 @@ _log = logging.getLogger("efr.daemon")
 Fatal = Callable[[str, BaseException], None]
 
 DAY_S = 86_400.0
-SHELLS_S = 1.0  # how late a command left running may be seen to wait for input, or a shell idle
 ORPHANS_S = 60.0  # how long the exit of an orphan may wait: a dead process holds only its pid
 LONE_RECEIPTS_US = 30 * 86_400 * 1_000_000  # answers without a conversation stay 30 days
 AFTER_CLIENTS_S = 1.0  # of the stop's deadline, for what comes after the last client
@@ -148,7 +148,7 @@ class Daemon:
         providers = self._providers(started)
         fetcher = CatalogFetcher(providers)
         looks = _WhoLooks()
-        shells = self._start_shells(started, store, looks)
+        shells = self._start_shells(started, store, timer, looks)
         rooms = self._start_agent(started, store, timer, providers, fetcher, shells)
         looks.agent, looks.shells = rooms.agent, shells
         for one in not_run:
@@ -163,7 +163,7 @@ class Daemon:
         self._serve(started, rooms)
         started.add("the model lists", fetcher.stop)
         fetcher.start()
-        self._start_background(started, store, timer, shells)
+        self._start_background(started, store, timer)
 
     def _open_database(self) -> list[NotRun]:
         """Migrates and reconciles, before anything else uses the database."""
@@ -191,12 +191,14 @@ class Daemon:
         credentials = CredentialStore(self._roots.secrets, clock)
         return Providers(self._settings.current, credentials, sender, self._roots.state.path)
 
-    def _start_shells(self, started: Started, store: _Store, looks: _WhoLooks) -> Shells:
+    def _start_shells(
+        self, started: Started, store: _Store, timer: Timer, looks: _WhoLooks
+    ) -> Shells:
         reader = PtyReader()
         started.add("the PTYs", lambda deadline: reader.stop())
         reader.start()
         segments = StoredSegments(store.writer)
-        events = ShellEvents(store.writer)
+        events = ShellLooks(ShellEvents(store.writer), timer, self._clock)
         shells = Shells(
             ShellDeps(
                 reader=reader,
@@ -214,6 +216,8 @@ class Daemon:
             ),
             looks.may_close,
         )
+        events.begin(shells)
+        started.add("the looks at the shells", events.stop)
         # A shell that ignores its hang-up is killed while the store can still record it.
         started.add("the shells", lambda deadline: shells.stop_all(deadline - AFTER_SHELLS_S))
         return shells
@@ -294,12 +298,9 @@ class Daemon:
         handlers.start()
         server.start()
 
-    def _start_background(
-        self, started: Started, store: _Store, timer: Timer, shells: Shells
-    ) -> None:
+    def _start_background(self, started: Started, store: _Store, timer: Timer) -> None:
         every = partial(Every, timer=timer, clock=self._clock)
         work = (
-            every("looking after the shells", SHELLS_S, shells.tend),
             every("taking the exits of orphans", ORPHANS_S, OrphanReaper().sweep),
             every("dropping old receipts", DAY_S, self._drop_receipts(store)),
         )

@@ -103,6 +103,12 @@ class HiddenShell:
             return bool(self._calls) or self._left_run is not None
 
     @property
+    def restless(self) -> bool:
+        """Whether it must be looked at again soon: a command was left running, or it goes."""
+        with self._changed:
+            return self._left_run is not None or (self._closing and not self._ended)
+
+    @property
     def command(self) -> BusyCommand | None:
         """The command that holds it, for `shell.status`."""
         with self._changed:
@@ -407,8 +413,7 @@ class HiddenShell:
         self._left.interrupt(run, process)
 
     def tend(self) -> None:
-        """A look at a command left running, and at a shell that does not go; once a second or so.
-        Does not block."""
+        """A look at a command left running, and at a shell that does not go. Does not block."""
         with self._changed:
             run, process = self._left_run, self._process
             kills = self._closing and self._clock.monotonic() >= self._kill_at

@@ -12,6 +12,9 @@ from collections.abc import Callable
 from efr.shell.hidden import HiddenShell
 from efr.shell.start import ShellDeps
 
+LOOK_S = 1.0  # how late a command left running may be seen to wait for input
+IDLE_LOOK_S = 60.0  # how late a shell may be closed for being idle
+
 
 class Shells:
     """The shells that exist. `may_close` says whether an idle one has nobody who looks at it."""
@@ -67,17 +70,24 @@ class Shells:
             shells = list(self._shells.values())
         return {pid for shell in shells if (pid := shell.pid) is not None}
 
-    def tend(self) -> None:
-        """Looks at commands left running and closes idle shells; to be called once a second or so.
-        Does not block."""
+    def tend(self) -> float | None:
+        """Looks at commands left running and closes idle shells. Does not block.
+
+        Returns after how many seconds to look again; None: when a shell has started.
+        """
         idle_s = self._deps.settings().idle_minutes * 60
         now = self._deps.clock.monotonic()
         with self._lock:
             shells = list(self._shells.values())
         for shell in shells:
             shell.tend()
+            if shell.ended:
+                continue  # it goes already: to ask once more would put its kill off
             if idle_s and shell.idle_for(now) >= idle_s and self._may_close(shell.conversation_id):
                 shell.hang_up()
+        if any(shell.restless for shell in shells):
+            return LOOK_S
+        return IDLE_LOOK_S if any(shell.pid is not None for shell in shells) else None
 
     def close(self, conversation_id: str) -> None:
         """Ends the conversation's shell. Blocks until it is gone."""

@@ -38,7 +38,7 @@ def test_an_interrupt_ends_the_command_as_ctrl_c_does(quick: Rig) -> None:
 def test_a_program_that_ignores_the_interrupt_is_ended_harder(quick: Rig) -> None:
     quick.run("true")
     pid = quick.shell.pid
-    term = stop_when_running(quick, "echo go; trap '' INT; sleep 60")
+    term = stop_when_running(quick, "trap '' INT; echo go; sleep 60")
     quick.run("trap - INT")
     kill = stop_when_running(quick, "sh -c \"trap '' INT TERM; echo go; exec sleep 60\"")
 
@@ -194,6 +194,36 @@ def test_an_idle_shell_is_closed(world: World) -> None:
 
     assert rig.shells.count == 0
     assert rig.run("pwd").output == f"{rig.home}\n"
+
+
+def test_an_idle_shell_that_does_not_go_is_killed(world: World) -> None:
+    clock = LateClock()
+    rig = world.rig(clock=clock, settings=ShellSettings(idle_minutes=1))
+    rig.run("trap '' HUP")
+    clock.late_s = 61
+    for _ in range(7):
+        rig.shells.tend()
+        clock.late_s += 1
+    rig.heard.wait_for("exited")
+
+
+def test_the_shells_say_when_to_look_again(world: World) -> None:
+    clock = LateClock()
+    rig = world.rig(clock=clock, settings=ShellSettings(idle_minutes=1))
+    assert rig.shells.tend() is None
+    rig.run("sleep 60", timeout_s=0.2)
+    assert rig.shells.tend() == 1
+    rig.shell.interrupt("call1")
+    rig.heard.wait_for("left_ended")
+    assert rig.shells.tend() == 60
+    clock.late_s = 61
+    rig.run("trap '' HUP")
+    clock.late_s = 122
+    assert rig.shells.tend() == 1, "it is told to go, and may not"
+    clock.late_s += 6
+    rig.shells.tend()
+    rig.heard.wait_for("exited")
+    assert rig.shells.tend() is None
 
 
 def test_input_waits_of_a_command_left_running_are_told(world: World) -> None:
