@@ -11,13 +11,14 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from efr.agent import inputs, prompts, requests
+from efr.agent import inputs, prompts, requests, resume
 from efr.agent.commit import Commits
 from efr.agent.conversation import Conversation
 from efr.agent.drafts import DraftHub
 from efr.agent.followers import Followers
 from efr.agent.forms import (
     APPROVAL_RESPOND,
+    CONVERSATION_RESUME,
     PRESENCE_SET,
     PROMPT_SEND,
     PROMPT_WITHDRAW,
@@ -27,14 +28,16 @@ from efr.agent.forms import (
 from efr.agent.gate import Gate
 from efr.agent.history import is_away
 from efr.agent.notices import Notices
+from efr.agent.place import Place
 from efr.agent.ports import Caller, Ports
 from efr.agent.prompts import NoModelsYet, Sending
 from efr.agent.receipts import Form, Receipts
 from efr.agent.refusals import refusing
-from efr.agent.routing import Routing
+from efr.agent.routing import Routing, slot_row
 from efr.agent.services import Services
 from efr.agent.slots import Continue, PickUp
 from efr.store import queries
+from efr.store.rows import ConversationRow
 from efr.wire import methods as m
 from efr.wire import types as t
 from efr.wire.errors import refuse
@@ -124,6 +127,14 @@ class Agent:
         """The user says whether they are there: for one conversation, or all with input."""
         return self._once(params.command_id, PRESENCE_SET, lambda: self._presence_set(params))
 
+    def conversation_resume(
+        self, params: m.ConversationResumeParams, caller: Caller
+    ) -> m.ConversationResumeResult:
+        """Makes a conversation that of a slot of the caller's terminal."""
+        return self._once(
+            params.command_id, CONVERSATION_RESUME, lambda: self._resume(params, caller)
+        )
+
     # For the daemon ------------------------------------------------------------------------
 
     def typed(self, conversation_id: str) -> None:
@@ -136,6 +147,11 @@ class Agent:
         with self._lock:
             loaded = self._loaded.get(conversation_id)
         return loaded is not None and not loaded.state.idle
+
+    def is_held(self, row: ConversationRow) -> bool:
+        """Whether the terminal of the conversation's slot is open: its shell is the process it
+        was, or it follows."""
+        return self._routing.rules().held(slot_row(row))
 
     def stop(self, deadline: float) -> list[str]:
         """Interrupts the running turns and waits until their ends are recorded.
@@ -188,25 +204,41 @@ class Agent:
         if params.context is None or sending.tty is None:
             head = prompts.created(self._services, sending)
             return self._start(lambda new: prompts.queue(new, sending, [head]))
+        place = self._services.ports.places.of(params.context.pwd)
         with self._routes.enter():
-            return self._route(sending, params.context, sending.tty)
+            return self._route(sending, params.context, sending.tty, place)
 
-    def _route(self, sending: Sending, context: t.ShellContext, tty: str) -> m.PromptSendResult:
+    def _route(
+        self, sending: Sending, context: t.ShellContext, tty: str, place: Place
+    ) -> m.PromptSendResult:
         """A prompt of a terminal; inside the gate of routes."""
-        routed = self._routing.route(context, tty, new_conversation=sending.params.new_conversation)
+        new = sending.params.new_conversation
+        routed = self._routing.route(context, tty, place, new_conversation=new)
         match routed.choice:
             case Continue(row=row):
-                result = prompts.queue(self._open(row.conversation_id), sending, told=routed.told)
+                result = prompts.queue(
+                    self._open(row.conversation_id),
+                    sending,
+                    told=routed.told,
+                    shell_dir=routed.shell_dir,
+                )
             case PickUp(row=row):
                 head = prompts.head_of(routed, sending.caller)
                 result = prompts.queue(
-                    self._open(row.conversation_id), sending, head, routed.told, row.cwd
+                    self._open(row.conversation_id), sending, head, routed.told, routed.shell_dir
                 )
             case _:
                 head = prompts.head_of(routed, sending.caller)
                 result = self._start(lambda new: prompts.queue(new, sending, head, routed.told))
         self._routing.routed(routed)
         return result
+
+    def _resume(
+        self, params: m.ConversationResumeParams, caller: Caller
+    ) -> m.ConversationResumeResult:
+        asked = resume.begin(params, caller, self._services.ports.places)
+        with self._routes.enter():
+            return resume.resume(self._routing, self._open(params.conversation_id), asked)
 
     def _start(self, first: Callable[[Conversation], R]) -> R:
         """A new conversation with its first prompt. Nothing of it stays when that fails."""

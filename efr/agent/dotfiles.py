@@ -37,7 +37,7 @@ def find_dotfiles(homes: tuple[str, ...], data_home: str | None) -> tuple[Dotfil
 
     `homes` are the forms of home, the given one first; `data_home` is XDG_DATA_HOME.
     """
-    return tuple((*_at_home(homes), *_yadm(homes[0], data_home), *_bare(homes)))
+    return (*_at_home(homes), *_yadm(homes[0], data_home), *_bare(homes))
 
 
 def _at_home(homes: tuple[str, ...]) -> Iterator[Dotfiles]:

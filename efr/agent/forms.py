@@ -6,7 +6,7 @@ Numbers of earlier events (the steers of an interrupt) are absolute and stay.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final, cast
 
 from msgspec.structs import replace
 
@@ -49,9 +49,17 @@ def _turn_interrupt(result: m.TurnInterruptResult, base: int) -> m.TurnInterrupt
     )
 
 
+def _resume(result: m.ConversationResumeResult, base: int) -> m.ConversationResumeResult:
+    return result  # it holds no number
+
+
 PROMPT_SEND: Final = Form("prompt.send", m.PromptSendResult, _prompt_send)
 PROMPT_WITHDRAW: Final = Form("prompt.withdraw", m.PromptWithdrawResult, _prompt_withdraw)
 TURN_STEER: Final = Form("turn.steer", m.TurnSteerResult, _turn_steer)
 TURN_INTERRUPT: Final = Form("turn.interrupt", m.TurnInterruptResult, _turn_interrupt)
 APPROVAL_RESPOND: Final = Form("approval.respond", m.ApprovalRespondResult, _approval)
 PRESENCE_SET: Final = Form("presence.set", m.PresenceSetResult, _presence)
+# A union of results is no type to mypy; the codec reads it all the same.
+CONVERSATION_RESUME: Final[Form[m.ConversationResumeResult]] = Form(
+    "conversation.resume", cast(Any, m.ConversationResumeResult), _resume
+)

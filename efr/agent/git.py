@@ -16,9 +16,19 @@ log = logging.getLogger("efr.agent")
 LIMIT_S: Final = 5.0  # a network mount may hang; a turn does not wait longer for its scope
 
 _TAKEN_OUT: Final = frozenset(
-    "GIT_DIR GIT_WORK_TREE GIT_COMMON_DIR GIT_INDEX_FILE GIT_OBJECT_DIRECTORY"
-    " GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_NAMESPACE GIT_PREFIX GIT_CONFIG GIT_CONFIG_PARAMETERS"
-    " GIT_CONFIG_COUNT".split()
+    (
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_COMMON_DIR",
+        "GIT_INDEX_FILE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_NAMESPACE",
+        "GIT_PREFIX",
+        "GIT_CONFIG",
+        "GIT_CONFIG_PARAMETERS",
+        "GIT_CONFIG_COUNT",
+    )
 )
 _HARDENED: Final = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 

@@ -30,21 +30,28 @@ class RepoHints:
         self._lock = threading.Lock()  # "repo-hints": the days in memory
         self._days: dict[str, str] | None = None
 
-    def take(self, root: str) -> bool:
-        """Whether the hint is due now; counts it as shown."""
-        today = datetime.fromtimestamp(self._clock.now_us() / 1_000_000).strftime("%Y-%m-%d")
+    def is_due(self, root: str) -> bool:
+        """Whether the repository was not told about today."""
         loaded = self._load() if self._days is None else {}
         with self._lock:
             if self._days is None:
                 self._days = loaded
-            if self._days.get(root) == today:
-                return False
-            self._days[root] = today
-            newest = sorted(self._days.items(), key=lambda item: item[1])[-_KEPT:]
+            return self._days.get(root) != self._today()
+
+    def shown(self, root: str) -> None:
+        """It was told about now."""
+        loaded = self._load() if self._days is None else {}
+        with self._lock:
+            days = loaded if self._days is None else self._days
+            days = days | {root: self._today()}
+            newest = sorted(days.items(), key=lambda item: item[1])[-_KEPT:]
             self._days = dict(newest)
             body = codec.encode(self._days)
         self._save(body)
-        return True
+
+    def _today(self) -> str:
+        """The day of the user's clock."""
+        return datetime.fromtimestamp(self._clock.now_us() / 1_000_000).strftime("%Y-%m-%d")
 
     def _load(self) -> dict[str, str]:
         try:

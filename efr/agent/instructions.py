@@ -13,7 +13,8 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
-from efr.agent.place import Project, holds, normal
+from efr.config.project_text import Project
+from efr.policy.paths import holds, normal
 from efr.providers.canonical import Message, TextBlock
 
 NAME = "AGENTS.md"

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from efr.agent.place import holds, normal
 from efr.agent.ports import Ports
 from efr.agent.setting_out import Setting
 from efr.policy import engine
 from efr.policy.needs import CallNeeds, Decision, PathUse, Place
+from efr.policy.paths import holds, normal
 from efr.wire import types as t
 
 

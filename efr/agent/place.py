@@ -1,26 +1,30 @@
 """Where a turn acts: machine, the root of a git work tree, or a registered project.
 
 Derived anew for every turn from the user's directory and the registry as it is now, never kept.
-Git is not run: a work tree is found by its `.git`, which must look like a repository of this user
-(git too refuses another owner's). Home and everything above it is always the machine, so a
-repository of dotfiles in `~` catches nothing. Blocks on the file system; any error means machine.
-Source of the shapes: gitrepository-layout(5).
+Home and everything above it is always the machine, so a repository of dotfiles in `~` catches
+nothing. A look at a file system that does not answer ends after some seconds: then the text of the
+directory alone decides, and that is the machine unless a registered root holds it. `Places` blocks;
+any thread. Work trees are found in `repos.py`; the registry is `efr.config.projects`.
 """
 
 from __future__ import annotations
 
+import logging
 import os
-import stat
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path, PurePosixPath
-from typing import Protocol
+from typing import Protocol, TypeVar
 
+from efr.agent.dotfiles import Dotfiles, find_dotfiles
+from efr.agent.repos import AsksGit, WorkTree, branch_of, find_work_tree
+from efr.config.project_text import Project
+from efr.policy.paths import holds, normal
 from efr.wire import types as t
 
-_SMALL_FILE = 4096  # bytes of `.git` files and HEAD that are read: they hold one line
-_BRANCH = "ref: refs/heads/"
+log = logging.getLogger("efr.agent")
+
+T = TypeVar("T")
 
 
 class Basis(Enum):
@@ -40,19 +44,6 @@ class Repo:
     branch: str | None
 
 
-@dataclass(frozen=True)
-class Project:
-    """A registered project."""
-
-    id: str
-    root: str
-    name: str | None = None
-
-    @property
-    def title(self) -> str:
-        return self.name or PurePosixPath(self.root).name or self.root
-
-
 class Projects(Protocol):
     """The registry of projects as it is now."""
 
@@ -64,6 +55,30 @@ class NoProjects:
 
     def all(self) -> tuple[Project, ...]:
         return ()
+
+
+class NoGit:
+    """Nobody asks git: a branch that no file names has no name."""
+
+    def branch(self, root: str) -> str | None:
+        return None
+
+
+class LookTimedOut(Exception):
+    """The file system did not answer in time."""
+
+
+class Look(Protocol):
+    """Runs a look at the file system so that the caller does not hang with it."""
+
+    def __call__(self, what: str, fn: Callable[[], T]) -> T:
+        """What `fn` returns or raises; LookTimedOut when it takes too long. `what` names it."""
+        ...
+
+
+def look_at_once(what: str, fn: Callable[[], T]) -> T:
+    """On the caller's thread, without a limit."""
+    return fn()
 
 
 @dataclass(frozen=True)
@@ -83,109 +98,128 @@ class Place:
         return t.RouteOutside()
 
 
-def normal(path: str) -> str:
-    """Lexical normal form: absolute, no `.`, `..` folded, nothing looked up."""
-    parts: list[str] = []
-    for part in path.split("/"):
-        if part == "..":
-            del parts[-1:]
-        elif part not in ("", "."):
-            parts.append(part)
-    return "/" + "/".join(parts)
+@dataclass(frozen=True)
+class _Forms:
+    """A directory as it was given, without links, and those two with home in its other form."""
+
+    given: str
+    real: str | None  # None: it does not resolve
+    swapped: tuple[str, ...] = ()
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        if self.real is None or self.real == self.given:
+            return (self.given,)
+        return (self.given, self.real)
 
 
-def holds(root: str, path: str) -> bool:
-    """Whether `path` is `root` or below it, compared by whole parts of normal forms."""
-    return root in ("/", path) or path.startswith(root + "/")
+class Places:
+    """Tells the place of a directory."""
+
+    def __init__(
+        self,
+        home: str,
+        projects: Projects,
+        *,
+        git: AsksGit | None = None,
+        look: Look = look_at_once,
+        data_home: str | None = None,
+    ) -> None:
+        """`data_home` is XDG_DATA_HOME, where yadm keeps its repository."""
+        self.home = home
+        self.projects = projects
+        self._git = git or NoGit()
+        self._look = look
+        self._data_home = data_home
+
+    def of(self, directory: str) -> Place:
+        """The place of a user's directory. Never raises for what it finds."""
+        if not directory.startswith("/"):
+            return Place(t.ScopeMachine(), Basis.ELSEWHERE)
+        try:
+            return self._look(directory, lambda: self._derive(directory))
+        except LookTimedOut:
+            log.warning("%s does not answer; its place is told by its name", directory)
+        project = _registered((normal(directory),), self.projects)
+        return _place(project, None, Basis.ELSEWHERE)
+
+    def dotfiles(self) -> tuple[Dotfiles, ...]:
+        """Where the user's dotfiles are kept in git; nothing when home does not answer."""
+        try:
+            return self._look(
+                self.home, lambda: find_dotfiles(home_forms(self.home), self._data_home)
+            )
+        except LookTimedOut:
+            return ()
+
+    def work_tree(self, directory: str) -> WorkTree | None:
+        """The work tree that holds a directory without links, the guarded ones too.
+
+        Raises LookTimedOut.
+        """
+        return self._look(directory, lambda: _found(directory, home_forms(self.home)))
+
+    def is_at_or_above_home(self, path: str) -> bool:
+        """Whether a directory holds home, in either form of home."""
+        return any(holds(normal(path), home) for home in home_forms(self.home))
+
+    def _derive(self, directory: str) -> Place:
+        homes = home_forms(self.home)
+        forms = _forms(directory, homes)
+        above_home = any(holds(form, home) for form in forms.own for home in homes)
+        tree = None
+        if not above_home and forms.real is not None:
+            tree = _found(forms.real, homes)
+        repo = None
+        if tree is not None and not tree.guarded:
+            repo = Repo(tree.root, branch_of(tree, self._git))
+        guarded = above_home or (tree is not None and tree.guarded)
+        project = _registered((*forms.own, *forms.swapped), self.projects)
+        return _place(project, repo, Basis.HOME_OR_ROOT if guarded else Basis.ELSEWHERE)
 
 
-def derive(directory: str, home: str, projects: Projects) -> Place:
-    """The place of a user's directory. Blocks; never raises for what it finds."""
-    if not directory.startswith("/"):
-        return Place(t.ScopeMachine(), Basis.ELSEWHERE)
-    forms = _forms(directory)
-    homes = _forms(home)
-    above_home = any(holds(form, one) for form in forms for one in homes)
-    repo = None if above_home else find_repo(forms[-1], homes)
-    if (project := _registered(forms, projects)) is not None:
+def home_forms(home: str) -> tuple[str, ...]:
+    """Home as it is given, and without links when that differs."""
+    return _forms(home, ()).own
+
+
+def _place(project: Project | None, repo: Repo | None, otherwise: Basis) -> Place:
+    if project is not None:
         return Place(t.ScopeProject(value=project.id), Basis.REGISTERED, project, repo)
-    if above_home:
-        return Place(t.ScopeMachine(), Basis.HOME_OR_ROOT)
     if repo is not None:
         return Place(t.ScopePath(value=repo.root), Basis.WORK_TREE, None, repo)
-    return Place(t.ScopeMachine(), Basis.ELSEWHERE)
+    return Place(t.ScopeMachine(), otherwise)
 
 
-def find_repo(directory: str, homes: tuple[str, ...]) -> Repo | None:
-    """The innermost work tree of this user that holds the directory, below home's ceiling."""
-    for root in _upwards(directory):
-        if any(holds(root, home) for home in homes):
-            return None
-        try:
-            git_dir = _git_dir(root)
-        except (OSError, UnicodeDecodeError):
-            return None
-        if git_dir is not None:
-            return Repo(root, _branch(git_dir))
-    return None
+def _found(directory: str, homes: tuple[str, ...]) -> WorkTree | None:
+    try:
+        return find_work_tree(directory, homes)
+    except OSError:
+        return None
 
 
-def _forms(path: str) -> tuple[str, ...]:
-    """The normal form and, when it differs and resolves, the real one."""
+def _forms(path: str, homes: tuple[str, ...]) -> _Forms:
     given = normal(path)
     try:
-        real = os.path.realpath(given, strict=True)
+        real: str | None = os.path.realpath(given, strict=True)
     except OSError:
-        return (given,)
-    return (given,) if real == given else (given, real)
+        real = None
+    own = _Forms(given, real).own
+    swapped = tuple(
+        normal(other + form[len(home) :])
+        for form in own
+        for home in homes
+        for other in homes
+        if home != other and holds(home, form)
+    )
+    return _Forms(given, real, swapped)
 
 
 def _registered(forms: tuple[str, ...], projects: Projects) -> Project | None:
-    """The deepest registered root that holds a form; the given form first."""
+    """The deepest registered root that holds a form; the first form that has one counts."""
     registry = projects.all()
     for form in forms:
-        found = [one for one in registry if holds(normal(one.root), form)]
+        found = [one for one in registry if holds(one.root, form)]
         if found:
-            return max(found, key=lambda one: normal(one.root).count("/"))
+            return max(found, key=lambda one: one.root.rstrip("/").count("/"))
     return None
-
-
-def _upwards(directory: str) -> Iterator[str]:
-    path = PurePosixPath(directory)
-    yield str(path)
-    yield from map(str, path.parents)
-
-
-def _git_dir(root: str) -> Path | None:
-    """The repository of a work tree root, None when there is none.
-
-    Raises PermissionError when it is another user's: git refuses such a tree too.
-    """
-    entry = Path(root, ".git")
-    try:
-        facts = os.lstat(entry)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    if stat.S_ISLNK(facts.st_mode):
-        facts = entry.stat()
-    if os.stat(root).st_uid != os.geteuid() or facts.st_uid != os.geteuid():
-        raise PermissionError(entry)
-    if stat.S_ISREG(facts.st_mode):
-        line = _first_line(entry)
-        target = Path(root, line.removeprefix("gitdir:").strip())
-        return target if line.startswith("gitdir:") and (target / "HEAD").is_file() else None
-    folders = (entry / "objects", entry / "refs")
-    return entry if (entry / "HEAD").is_file() and all(one.is_dir() for one in folders) else None
-
-
-def _branch(git_dir: Path) -> str | None:
-    try:
-        head = _first_line(git_dir / "HEAD")
-    except (OSError, UnicodeDecodeError):
-        return None
-    return head.removeprefix(_BRANCH) if head.startswith(_BRANCH) else None
-
-
-def _first_line(path: Path) -> str:
-    with path.open("rb") as file:
-        return file.read(_SMALL_FILE).split(b"\n", 1)[0].decode()

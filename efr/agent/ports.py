@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from efr.agent import settings
-from efr.agent.place import NoProjects, Projects
+from efr.agent.place import Places
 from efr.agent.preamble import Host
 from efr.agent.settings import NO_SANDBOX, ModeLimits
+from efr.agent.shell_life import ShellStart
 from efr.base.clock import Clock
 from efr.base.ids import Ids
 from efr.base.roots import Roots
@@ -133,6 +134,6 @@ class Ports:
     models: Models
     tools: Tools
     shells: Shells
-    shell_start: Callable[[int], int | None]  # start time of a live process, None: it is gone
-    projects: Projects = field(default_factory=NoProjects)
+    shell_start: Callable[[int], ShellStart | None]  # of a live process; None: it is gone
+    places: Places
     mode_limits: Callable[[], ModeLimits] = lambda: NO_SANDBOX

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from efr.agent.dotfiles import Dotfiles
 from efr.agent.place import Place
 from efr.agent.settings import STRICTNESS
 from efr.text.redact import redact_command
@@ -73,6 +74,7 @@ class LiveState:
     scratch: str | None
     settings: t.EffectiveSettings
     full_allowed: bool
+    dotfiles: tuple[Dotfiles, ...] = ()
 
 
 def render(state: LiveState) -> str:
@@ -81,6 +83,7 @@ def render(state: LiveState) -> str:
         _where(state),
         _commands(state),
         _scope(state.place),
+        _dotfiles(state.dotfiles),
         _machine(state),
         _settings(state),
     )
@@ -151,6 +154,11 @@ def _scope(place: Place) -> Iterator[str]:
     if place.repo is not None:
         branch = f"branch {_shown(place.repo.branch)}" if place.repo.branch else "detached HEAD"
         yield f"Git work tree: {_shown(place.repo.root)}, {branch}"
+
+
+def _dotfiles(found: Sequence[Dotfiles]) -> Iterator[str]:
+    for one in found:
+        yield f"The user's dotfiles are in {one.layout.value}: {_shown(one.git_dir)}"
 
 
 def _machine(state: LiveState) -> Iterator[str]:

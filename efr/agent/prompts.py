@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from efr.agent.conversation import Conversation
 from efr.agent.forms import PROMPT_SEND
-from efr.agent.place import derive
 from efr.agent.ports import Caller
 from efr.agent.queue import Prompt
 from efr.agent.requests import check_room, queued_event, user_lines
@@ -59,7 +58,7 @@ def created(services: Services, sending: Sending) -> ev.ConversationCreated:
     ports = services.ports
     route = None
     if sending.pwd is not None:
-        route = derive(sending.pwd, ports.host.home, ports.projects).route
+        route = ports.places.of(sending.pwd).route
     return ev.ConversationCreated(origin=sending.caller.origin, route=route)
 
 

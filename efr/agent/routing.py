@@ -1,8 +1,9 @@
 """Sends a terminal's prompt to its conversation: reads, asks the machine, lets `slots` choose.
 
-Routed prompts go one after another (their own gate), so two lines of one terminal never start two
-conversations, and of two terminals one picks a conversation up. Handler threads; blocks on a
-reader and the file system.
+Also what a resume needs of it: who holds a conversation, and what left which slot. Choices and
+their records go one after another (the agent's gate of routes), so two lines of one terminal never
+start two conversations, and of two terminals one picks a conversation up. Handler threads; blocks
+on a reader and /proc.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import Any
 
 from efr.agent.followers import Followers
 from efr.agent.hints import RepoHints
-from efr.agent.place import Basis, Place, Projects, derive
+from efr.agent.place import Basis, Place, Projects
 from efr.agent.ports import Ports
+from efr.agent.shell_life import ShellLives
 from efr.agent.slots import Ask, Choice, Continue, Left, New, PickUp, Rules, SlotRow, choose
 from efr.store import queries
 from efr.store.rows import ConversationRow
@@ -35,6 +37,15 @@ class Routed:
     tty: str
     shell_pid: int | None
     told: t.PromptRoute
+    shell_dir: str | None  # where a hidden shell starts that came here; None: where the user is
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """The rows that a choice is made from, at one moment."""
+
+    rows: list[SlotRow]
+    attached: frozenset[str]  # those whose terminal sent nothing since they came to it
 
 
 class Routing:
@@ -43,74 +54,99 @@ class Routing:
     def __init__(self, ports: Ports, followers: Followers) -> None:
         self._ports = ports
         self._followers = followers
+        self._lives = ShellLives(ports.shell_start)
         self._hints = RepoHints(ports.roots.state.path / "repo_hints.json", ports.clock)
         self._lock = threading.Lock()  # "routing": what left a slot
-        self._left: OrderedDict[tuple[str, str], Left] = OrderedDict()
+        self._left: OrderedDict[tuple[str, t.RouteScope], Left] = OrderedDict()
 
-    def route(self, context: t.ShellContext, tty: str, *, new_conversation: bool) -> Routed:
-        """Chooses; changes nothing but the day of a hint."""
-        ports = self._ports
-        place = derive(context.pwd, ports.host.home, ports.projects)
-        with self._lock:
-            left = self._left.get((tty, _key(place.route)))
-        ask = Ask(tty, context.shell_pid, place.route, new_conversation, left)
-        rows = ports.readers.read(lambda conn: _rows(conn, place.route))
-        settings = ports.settings().conversation
-        rules = Rules(
-            now_us=ports.clock.now_us(),
-            idle_hours=settings.tty_idle_hours,
-            follow_project=settings.follow_project,
-            shell_runs=self._shell_runs,
-            follows=self._follows,
-        )
-        choice = choose(ask, rows, rules)
-        hint = None
-        if settings.repo_hint and place.basis is Basis.WORK_TREE and place.repo is not None:
-            root = place.repo.root
-            hint = t.RepoHintGitRepo(root=root) if self._hints.take(root) else None
+    def route(
+        self, context: t.ShellContext, tty: str, place: Place, *, new_conversation: bool
+    ) -> Routed:
+        """Chooses; changes nothing."""
+        ask = Ask(tty, context.shell_pid, place.route, new_conversation, self._left_of(tty))
+        seen = self._ports.readers.read(lambda conn: _read(conn, tty, place.route))
+        choice = choose(ask, seen.rows, self.rules())
         told = t.PromptRoute(
             scope=shown_place(place, context.pwd),
-            switch=_switch(choice, ports.projects),
-            hint=hint,
+            switch=_switch(choice, self._ports.places.projects),
+            hint=self._hint(place),
         )
-        return Routed(choice, place, tty, context.shell_pid, told)
+        shell_dir = None
+        if isinstance(choice, PickUp) or (
+            isinstance(choice, Continue) and choice.row.conversation_id in seen.attached
+        ):
+            shell_dir = self.shell_dir(choice.row)
+        return Routed(choice, place, tty, context.shell_pid, told, shell_dir)
 
     def routed(self, routed: Routed) -> None:
         """The prompt is recorded: the slot has a conversation, and an earlier one lost it."""
-        key = (routed.tty, _key(routed.place.route))
-        with self._lock:
-            self._left.pop(key, None)
+        if isinstance(routed.told.hint, t.RepoHintGitRepo):
+            self._hints.shown(routed.told.hint.root)
         if isinstance(routed.choice, PickUp):
             self.moved(routed.choice.row, routed.tty)
+        self.filled(routed.tty, routed.place.route, routed.shell_pid)
+
+    def filled(self, tty: str, route: t.RouteScope, shell_pid: int | None) -> None:
+        """The terminal's slot has a conversation from now on; the shell is there."""
+        self._lives.seen(shell_pid)
+        one_slot = not self._ports.settings().conversation.follow_project
+        with self._lock:
+            for key in [key for key in self._left if key[0] == tty]:
+                if one_slot or key[1] == route:
+                    del self._left[key]
 
     def moved(self, row: SlotRow, tty: str) -> None:
         """A conversation went to another terminal; its old one hears of it with its next prompt."""
-        if row.tty is None or row.route is None or row.tty == tty:
-            return
-        self._remember((row.tty, _key(row.route)), Left(row.shell_pid, tty, row.title))
+        if row.tty is not None and row.tty != tty:
+            self._remember(row.tty, Left(row, tty))
 
     def deleted(self, row: ConversationRow) -> None:
         """A conversation was deleted; its terminal starts anew."""
-        if row.tty is not None and row.route is not None:
-            self._remember((row.tty, _key(row.route)), Left(row.shell_pid, None, row.title))
+        if row.tty is not None:
+            self._remember(row.tty, Left(slot_row(row), None))
 
-    def _remember(self, key: tuple[str, str], left: Left) -> None:
+    def rules(self) -> Rules:
+        """The limits of now."""
+        settings = self._ports.settings().conversation
+        return Rules(
+            now_us=self._ports.clock.now_us(),
+            idle_hours=settings.tty_idle_hours,
+            follow_project=settings.follow_project,
+            shell_runs=lambda row: self._lives.runs(row.shell_pid, row.used_us),
+            follows=self._follows,
+        )
+
+    def shell_dir(self, row: SlotRow) -> str | None:
+        """Where the conversation last was: its hidden shell's directory, else its last turn's."""
+        shell = self._ports.shells.peek(row.conversation_id)
+        if shell is not None:
+            return shell.cwd
+        last = self._ports.readers.read(
+            lambda conn: queries.last_directory(conn, row.conversation_id)
+        )
+        return last or row.cwd
+
+    def _follows(self, row: SlotRow) -> bool:
+        return row.tty is not None and self._followers.follows(row.conversation_id, row.tty)
+
+    def _hint(self, place: Place) -> t.RepoHint | None:
+        wanted = self._ports.settings().conversation.repo_hint
+        if not wanted or place.basis is not Basis.WORK_TREE or place.repo is None:
+            return None
+        root = place.repo.root
+        return t.RepoHintGitRepo(root=root) if self._hints.is_due(root) else None
+
+    def _left_of(self, tty: str) -> list[Left]:
+        with self._lock:
+            return [left for key, left in self._left.items() if key[0] == tty]
+
+    def _remember(self, tty: str, left: Left) -> None:
+        key = (tty, left.row.key)
         with self._lock:
             self._left[key] = left
             self._left.move_to_end(key)
             while len(self._left) > _LEFT:
                 self._left.popitem(last=False)
-
-    def _follows(self, row: SlotRow) -> bool:
-        return row.tty is not None and self._followers.follows(row.conversation_id, row.tty)
-
-    def _shell_runs(self, row: SlotRow) -> bool:
-        """Whether the slot's shell is still the process it was: alive, and older than the row's
-        last use. A later start with the same number is another program."""
-        if row.shell_pid is None:
-            return False
-        started_us = self._ports.shell_start(row.shell_pid)
-        return started_us is not None and started_us <= row.updated_us
 
 
 def shown_place(place: Place, directory: str) -> t.Place:
@@ -120,16 +156,8 @@ def shown_place(place: Place, directory: str) -> t.Place:
     return t.Place(scope=place.route, dir=directory)
 
 
-def _rows(conn: Any, route: t.RouteScope) -> list[SlotRow]:
-    """Every slot, and what a terminal once held in this project."""
-    rows = {row.id: row for row in queries.slots(conn)}
-    if isinstance(route, t.RouteProject):
-        for row in queries.conversations_of_route(conn, route, _CANDIDATES):
-            rows.setdefault(row.id, row)
-    return [_slot(row) for row in rows.values()]
-
-
-def _slot(row: ConversationRow) -> SlotRow:
+def slot_row(row: ConversationRow) -> SlotRow:
+    """A stored conversation as routing sees it."""
     return SlotRow(
         conversation_id=row.id,
         title=None if row.title is None else redact_title(row.title),
@@ -140,7 +168,25 @@ def _slot(row: ConversationRow) -> SlotRow:
         last_seq=row.last_seq,
         updated_us=row.updated_at,
         cwd=row.cwd,
+        scope=row.scope,
+        used_us=row.routed_at,
     )
+
+
+def _read(conn: Any, tty: str, route: t.RouteScope) -> _Seen:
+    """The terminal's slots, and what a terminal once held in this project."""
+    own = queries.conversations_of_tty(conn, tty)
+    rows = {row.id: row for row in own}
+    if isinstance(route, t.RouteProject):
+        for row in queries.conversations_of_route(conn, route, _CANDIDATES):
+            rows.setdefault(row.id, row)
+    attached = frozenset(row.id for row in own if _only_attached(conn, row))
+    return _Seen([slot_row(row) for row in rows.values()], attached)
+
+
+def _only_attached(conn: Any, row: ConversationRow) -> bool:
+    newest = queries.event(conn, row.routed_seq) if row.routed_seq is not None else None
+    return newest is not None and newest.kind == "terminal_attached"
 
 
 def _switch(choice: Choice, projects: Projects) -> t.RouteSwitch | None:
@@ -157,15 +203,13 @@ def _switch(choice: Choice, projects: Projects) -> t.RouteSwitch | None:
 
 def _place_of(row: SlotRow | None, projects: Projects) -> t.Place | None:
     """Where the terminal's conversation was until now."""
-    if row is None or row.route is None:
-        return None
-    if isinstance(row.route, t.RouteProject):
-        wanted = row.route.value
-        project = next((one for one in projects.all() if one.id == wanted), None)
+    return None if row is None else route_place(row.key, row.cwd or "/", projects)
+
+
+def route_place(route: t.RouteScope, directory: str, projects: Projects) -> t.Place:
+    """A slot's key as a client shows it. A project that is no longer registered has no name."""
+    if isinstance(route, t.RouteProject):
+        project = next((one for one in projects.all() if one.id == route.value), None)
         if project is not None:
-            return t.Place(scope=row.route, name=project.title, dir=project.root)
-    return t.Place(scope=row.route, dir=row.cwd or "/")
-
-
-def _key(route: t.RouteScope) -> str:
-    return route.value if isinstance(route, t.RouteProject) else ""
+            return t.Place(scope=route, name=project.title, dir=project.root)
+    return t.Place(scope=route, dir=directory)

@@ -18,7 +18,7 @@ from efr.agent.accounting import DEFAULT_WINDOW
 from efr.agent.commit import TurnLog
 from efr.agent.history import History, messages_for, read_history
 from efr.agent.instructions import instructions
-from efr.agent.place import Place, derive
+from efr.agent.place import Place
 from efr.agent.preamble import LiveState, Move, render
 from efr.agent.queue import Prompt, Running
 from efr.agent.scratch import NoScratch, ensure_scratch
@@ -66,7 +66,7 @@ def set_out(
     ports, prompt = services.ports, running.prompt
     row, history = ports.readers.read(lambda conn: _read(conn, conversation_id))
     user_dir = _user_dir(prompt, row, ports.host.home)
-    place = derive(user_dir, ports.host.home, ports.projects)
+    place = ports.places.of(user_dir)
     resolved = services.resolve(prompt.settings, remote=prompt.remote)
     _record_start(turn_log, running, row, user_dir, place, resolved)
     settings = ports.settings()
@@ -81,6 +81,7 @@ def set_out(
         shell_dir=shell.cwd if shell is not None else prompt.shell_dir,
         move=move,
         place=place,
+        dotfiles=ports.places.dotfiles(),
         host=ports.host,
         scratch=scratch,
         settings=resolved.effective,

@@ -2,14 +2,15 @@
 
 A terminal keeps one conversation per route: a registered project, or everything outside them.
 Rows come from the store, what the machine knows (is that shell alive, who follows what) comes in
-as functions. Facts: daemon document, terminal slots and routing.
+as functions. Facts: docs/conversations.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from efr.store.projections.conversations import route_of
 from efr.wire import types as t
 
 _HOUR_US = 3_600_000_000
@@ -28,15 +29,23 @@ class SlotRow:
     last_seq: int
     updated_us: int
     cwd: str | None
+    scope: t.Scope | None = None
+    used_us: int | None = None  # when its terminal last sent it something
+
+    @property
+    def key(self) -> t.RouteScope:
+        """The slot it belongs to. A log from before routing has no route, but a scope."""
+        if self.route is not None:
+            return self.route
+        return route_of(self.scope) if self.scope is not None else t.RouteOutside()
 
 
 @dataclass(frozen=True)
 class Left:
     """What left a slot: moved to another terminal, or (without a tty) deleted."""
 
-    shell_pid: int | None
+    row: SlotRow  # as it was in the slot
     tty: str | None
-    title: str | None
 
 
 @dataclass(frozen=True)
@@ -47,7 +56,7 @@ class Ask:
     shell_pid: int | None
     route: t.RouteScope
     new_conversation: bool
-    left: Left | None
+    left: Sequence[Left] = ()  # the terminal's slots
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,7 @@ class Rules:
 
     now_us: int
     idle_hours: int
-    follow_project: bool
+    follow_project: bool  # off: a terminal has one conversation, and none is picked up
     shell_runs: Callable[[SlotRow], bool]  # the slot's shell is the process it was
     follows: Callable[[SlotRow], bool]  # its terminal follows it
 
@@ -97,18 +106,19 @@ Choice = Continue | PickUp | New
 
 
 def choose(ask: Ask, rows: Sequence[SlotRow], rules: Rules) -> Choice:
-    """Decides by the rows of all terminals (those that a terminal holds or once held)."""
-    own = [row for row in rows if row.tty == ask.tty and _of_this_shell(row, ask, rules)]
-    current = max(own, key=lambda row: row.routed_seq or 0, default=None)
+    """Decides by the rows of the terminal and of the route."""
     if ask.new_conversation:
         return New(None, None)
-    slot = next((row for row in own if row.route == ask.route), None)
-    if slot is not None and not rules.idle(slot):
-        return Continue(slot, back=slot is not current)
-    if slot is not None:
+    own = [row for row in rows if row.tty == ask.tty and of_this_shell(row, ask.shell_pid, rules)]
+    current = _newest(own)
+    slot = _newest(row for row in own if not rules.follow_project or row.key == ask.route)
+    gone = _gone(ask, rules)
+    if gone is not None and (slot is None or _use(gone.row) > _use(slot)):
+        return New(_left_reason(gone), current)
+    if slot is not None and rules.idle(slot):
         return New(t.NewReasonIdle(hours=rules.idle_hours), current)
-    if ask.left is not None and ask.left.shell_pid == ask.shell_pid:
-        return New(_left_reason(ask.left), current)
+    if slot is not None:
+        return Continue(slot, back=slot is not current)
     if rules.follow_project and isinstance(ask.route, t.RouteProject):
         free = [row for row in rows if _free(row, ask.route, rules)]
         if free:
@@ -116,11 +126,30 @@ def choose(ask: Ask, rows: Sequence[SlotRow], rules: Rules) -> Choice:
     return New(t.NewReasonScope() if current is not None else None, current)
 
 
-def _of_this_shell(row: SlotRow, ask: Ask, rules: Rules) -> bool:
+def of_this_shell(row: SlotRow, shell_pid: int | None, rules: Rules) -> bool:
     """The prompt's shell is the slot's, or runs inside it; a reused terminal has another."""
-    if row.shell_pid is None or row.shell_pid == ask.shell_pid:
+    if row.shell_pid is None or row.shell_pid == shell_pid:
         return True
     return rules.shell_runs(row)
+
+
+def _use(row: SlotRow) -> int:
+    return row.routed_seq or 0
+
+
+def _newest(rows: Iterable[SlotRow]) -> SlotRow | None:
+    return max(rows, key=_use, default=None)
+
+
+def _gone(ask: Ask, rules: Rules) -> Left | None:
+    """What last left the slot that the prompt is for, when it was this shell's."""
+    found = [
+        left
+        for left in ask.left
+        if (not rules.follow_project or left.row.key == ask.route)
+        and of_this_shell(left.row, ask.shell_pid, rules)
+    ]
+    return max(found, key=lambda left: _use(left.row), default=None)
 
 
 def _free(row: SlotRow, route: t.RouteScope, rules: Rules) -> bool:
@@ -131,4 +160,4 @@ def _free(row: SlotRow, route: t.RouteScope, rules: Rules) -> bool:
 def _left_reason(left: Left) -> t.NewReason:
     if left.tty is None:
         return t.NewReasonScope()
-    return t.NewReasonMoved(tty=left.tty, title=left.title)
+    return t.NewReasonMoved(tty=left.tty, title=left.row.title)

@@ -106,6 +106,11 @@ class Roots(NamedTuple):
         return self.runtime.path / "drafts"
 
     @property
+    def scopes(self) -> Path:
+        """Roots and names of the projects, for the plugin."""
+        return self.runtime.path / "scopes"
+
+    @property
     def zsh(self) -> Path:
         """Start-up files of the hidden shells."""
         return self.runtime.path / "zsh"

@@ -1,6 +1,8 @@
-"""What can be wrong with config.toml, with its place."""
+"""What can be wrong with config.toml, with its place, and with a change of the project registry."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 
 class ConfigError(Exception):
@@ -24,3 +26,32 @@ class ConfigError(Exception):
         place = f"line {self.line}, column {self.column}: " if self.line is not None else ""
         key = f"{self.key}: " if self.key else ""
         return f"{place}{key}{self.message}"
+
+
+class RegistryError(Exception):
+    """A change of the project registry that was not made."""
+
+
+class AlreadyRegistered(RegistryError):
+    """A project has this root."""
+
+    def __init__(self, root: str, name: str) -> None:
+        super().__init__(f"{root} is registered already, as {name}")
+        self.root = root
+        self.name = name
+
+
+class NoSuchProject(RegistryError):
+    """No project has this root."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"no project has the root {path}")
+        self.path = path
+
+
+class FileChanged(RegistryError):
+    """Somebody else wrote the file while the change was being made."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path} was changed meanwhile")
+        self.path = path

@@ -34,8 +34,8 @@ from efr.daemon.live_settings import LiveSettings
 from efr.daemon.methods.table import methods_of
 from efr.daemon.peers import ModelSide
 from efr.daemon.periodic import Every
-from efr.daemon.processes import start_us
-from efr.daemon.projects import ProjectRegistry
+from efr.daemon.processes import shell_start
+from efr.daemon.projects import KnownProjects, known_projects
 from efr.daemon.reload_notices import ReloadNotices
 from efr.daemon.rooms import Facts, Rooms
 from efr.daemon.shell_looks import ShellLooks
@@ -65,6 +65,7 @@ from efr.threads.catalog import CatalogFetcher
 from efr.threads.conversations import ConversationWorkers
 from efr.threads.errands import Errands
 from efr.threads.handlers import Handlers
+from efr.threads.looks import Looks
 from efr.threads.pty import PtyReader
 from efr.threads.readers import ReaderPool
 from efr.threads.requests import Peer
@@ -136,10 +137,12 @@ class Daemon:
         self._daemon_id = daemon_id
         self._fatal = fatal
         self._started_at_us = outside.clock.now_us()
+        self._looks = Looks(outside.clock)
 
     def start(self, started: Started) -> None:
         """Starts everything; clients can connect when it returns. Raises what kept it from that."""
         leftovers.remove(self._roots, self._started_at_us)
+        started.add("the looks at file systems", self._looks.stop)
         not_run = self._open_database()
         store = self._start_store(started)
         timer = Timer(self._clock)
@@ -222,6 +225,12 @@ class Daemon:
         started.add("the shells", lambda deadline: shells.stop_all(deadline - AFTER_SHELLS_S))
         return shells
 
+    def _projects(self, home: str) -> KnownProjects:
+        env, ids = self._outside.env, self._outside.ids
+        projects = known_projects(self._roots, home, env, ids, self._looks.look)
+        self._settings.on_reload(lambda _: projects.scopes.refresh())
+        return projects
+
     def _start_agent(
         self,
         started: Started,
@@ -233,7 +242,7 @@ class Daemon:
     ) -> Rooms:
         host = _host(self._outside.env)
         workers = ConversationWorkers(self._clock, self._fatal)
-        projects = ProjectRegistry(self._roots.projects_file)
+        projects = self._projects(host.home)
         agent = Agent(
             Ports(
                 clock=self._clock,
@@ -248,8 +257,8 @@ class Daemon:
                 models=providers,
                 tools=ToolRegistry(),
                 shells=shells,
-                shell_start=start_us,
-                projects=projects,
+                shell_start=shell_start,
+                places=projects.places,
             )
         )
         subscriptions = Subscriptions(
@@ -295,6 +304,7 @@ class Daemon:
         hint = self._roots.daemon_json
         write_atomic(hint, codec.encode(self._hint()))
         started.add("daemon.json", lambda deadline: hint.unlink(missing_ok=True))
+        rooms.projects.scopes.refresh()
         handlers.start()
         server.start()
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from efr.base.cancel import Cancelled
-from efr.config.errors import ConfigError
+from efr.config.errors import AlreadyRegistered, ConfigError, FileChanged, NoSuchProject
 from efr.store import errors as store
 from efr.threads.conversations import WorkersStopped
 from efr.threads.handlers import CANCELLED, INTERNAL
@@ -27,6 +27,9 @@ _Code = t.ErrorCode
 _TABLE: tuple[tuple[type[BaseException], t.ErrorCode, _Sentence], ...] = (
     (BadValue, _Code.INVALID, str),
     (ConfigError, _Code.INVALID, str),
+    (AlreadyRegistered, _Code.CONFLICT, str),
+    (FileChanged, _Code.CONFLICT, lambda e: f"{e}; try again"),
+    (NoSuchProject, _Code.NOT_FOUND, str),
     (store.NotPending, _Code.NOT_FOUND, lambda e: f"nothing waits for an answer at {e.call_id}"),
     (store.UnknownConversation, _Code.NOT_FOUND, lambda e: _no_conversation(e.conversation_id)),
     (store.DeletedConversation, _Code.NOT_FOUND, lambda e: _no_conversation(e.conversation_id)),

@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from efr.agent.shell_life import ShellStart
+
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -42,6 +44,12 @@ def start_us(pid: int, proc: Path = Path("/proc")) -> int | None:
         if line.startswith(b"btime "):
             return int(line.split()[1]) * 1_000_000 + process.start * 1_000_000 // _TICKS_PER_S
     return None
+
+
+def shell_start(pid: int) -> ShellStart | None:
+    """When a terminal's shell started; None when it is gone."""
+    process, at_us = read_process(pid), start_us(pid)
+    return None if process is None or at_us is None else ShellStart(process.start, at_us)
 
 
 def dead_children(parent: int, proc: Path = Path("/proc")) -> set[int]:

@@ -1,73 +1,85 @@
-"""The registered projects, read from `projects.toml` each time they are asked for.
+"""The projects of the running daemon: the registry, the places it makes, and what terminals read.
 
-The file is small and the user may edit it at any time. For a turn a broken file means that there
-is no project, with one warning per fault; a command that asks gets the fault itself. Nothing here
-writes. Facts: docs/config.md, "Projects".
+The plugin shows the scope of a directory without asking: it reads `<runtime>/scopes`, one line per
+project with its root, a tab and its name. The file is written at the start, after each change and
+reload, and when a turn finds the registry changed by hand. It is a hint: a fault costs a warning.
 """
 
 from __future__ import annotations
 
 import logging
-import tomllib
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import msgspec
-
-from efr.agent.place import Project, normal
-from efr.config.errors import ConfigError
+from efr.agent.git import Git
+from efr.agent.place import Look, Places, home_forms
+from efr.agent.worktrees import Worktrees
+from efr.base.files import make_private_dir, write_atomic
+from efr.base.ids import Ids
+from efr.base.roots import Roots
+from efr.config.project_text import Project
+from efr.config.projects import ProjectRegistry
+from efr.text.visible import visible_line
 
 _log = logging.getLogger("efr.daemon")
 
-_UUID = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 
+class ScopesFile:
+    """The registry as turns see it, and the file that follows it. Any thread."""
 
-class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    id: Annotated[str, msgspec.Meta(pattern=_UUID)]
-    root: Annotated[str, msgspec.Meta(pattern="^/")]
-    name: str | None = None
-
-
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    project: tuple[_Entry, ...] = ()
-
-
-class ProjectRegistry:
-    """The projects of one file. Any thread; blocks on the file system."""
-
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, registry: ProjectRegistry) -> None:
         self._path = path
-        self._warned: str | None = None
+        self._registry = registry
+        self._written: tuple[Project, ...] | None = None
+        self._writing = threading.Lock()  # "scopes": held over a read of the registry and the
+        # write of what it said, so that the newest always comes last
 
     def all(self) -> tuple[Project, ...]:
-        """The projects of now; none when the file is broken."""
-        try:
-            found = self.read()
-        except ConfigError as exc:
-            if str(exc) != self._warned:
-                self._warned = str(exc)
-                _log.warning("no project is known: %s", exc)
-            return ()
-        self._warned = None
+        """The projects of now."""
+        found = self._registry.all()
+        if found != self._written:
+            self.refresh()
         return found
 
-    def read(self) -> tuple[Project, ...]:
-        """The projects in the order of the file. Raises ConfigError."""
-        try:
-            document = tomllib.loads(self._path.read_bytes().decode())
-        except FileNotFoundError:
-            return ()
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
-            raise ConfigError(f"{self._path}: {exc}") from exc
-        try:
-            entries = msgspec.convert(document, _File).project
-        except msgspec.ValidationError as exc:
-            raise ConfigError(f"{self._path}: {exc}") from exc
-        self._refuse_twice([entry.id for entry in entries])
-        self._refuse_twice([normal(entry.root) for entry in entries])
-        return tuple(Project(entry.id, normal(entry.root), entry.name) for entry in entries)
+    def refresh(self) -> None:
+        """Writes the file when the projects are not those that it has."""
+        with self._writing:
+            found = self._registry.all()
+            if found == self._written:
+                return
+            try:
+                make_private_dir(self._path.parent)
+                write_atomic(self._path, scope_lines(found))
+            except OSError as exc:
+                _log.warning("the terminals do not hear of the projects: %s", exc)
+            self._written = found
 
-    def _refuse_twice(self, values: list[str]) -> None:
-        for value in values:
-            if values.count(value) > 1:
-                raise ConfigError(f"{self._path}: {value} stands there twice")
+
+def scope_lines(projects: tuple[Project, ...]) -> bytes:
+    """The file's bytes. A root with a tab or a line end in it has no line."""
+    fit = (one for one in projects if not {"\t", "\n"} & set(one.root))
+    return "".join(f"{one.root}\t{visible_line(one.title)}\n" for one in fit).encode()
+
+
+@dataclass(frozen=True)
+class KnownProjects:
+    """What methods and the agent work with."""
+
+    registry: ProjectRegistry
+    scopes: ScopesFile
+    places: Places
+    worktrees: Worktrees
+
+
+def known_projects(
+    roots: Roots, home: str, env: Mapping[str, str], ids: Ids, look: Look
+) -> KnownProjects:
+    """Composes them; nothing is read or written yet."""
+    registry = ProjectRegistry(roots.projects_file, ids)
+    scopes = ScopesFile(roots.scopes, registry)
+    git = Git(env, home_forms(home))
+    places = Places(home, scopes, git=git, look=look, data_home=env.get("XDG_DATA_HOME"))
+    worktrees = Worktrees(roots.state.path / "sandbox" / "projects")
+    return KnownProjects(registry, scopes, places, worktrees)

@@ -10,7 +10,7 @@ from efr.agent.ports import Caller
 from efr.base.roots import Roots
 from efr.daemon.live_settings import LiveSettings
 from efr.daemon.peers import ModelSide
-from efr.daemon.projects import ProjectRegistry
+from efr.daemon.projects import KnownProjects
 from efr.daemon.subscriptions import Subscriptions
 from efr.daemon.waits import Waits
 from efr.providers.registry import Providers
@@ -40,7 +40,7 @@ class Rooms:
     readers: ReaderPool
     agent: Agent
     providers: Providers
-    projects: ProjectRegistry
+    projects: KnownProjects
     subscriptions: Subscriptions
     model_side: ModelSide
     waits: Waits  # for requests that wait long

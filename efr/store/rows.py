@@ -38,7 +38,7 @@ class ConversationRow(Struct, frozen=True):
     created_at: int
     updated_at: int
     last_seq: int
-    routed_at: int | None
+    routed_at: int | None = None
 
 
 class TurnRow(Struct, frozen=True, gc=False):

@@ -16,12 +16,14 @@ def test_a_repository_is_told_once_a_day_also_after_a_restart(tmp_path: Path) ->
     clock = FakeClock()
     file = tmp_path / "state" / "repo_hints.json"
     hints = RepoHints(file, clock)
-    assert hints.take("/p/tool")
-    assert not hints.take("/p/tool")
-    assert hints.take("/p/other")
-    assert not RepoHints(file, clock).take("/p/tool")
+    assert hints.is_due("/p/tool")
+    assert hints.is_due("/p/tool")
+    hints.shown("/p/tool")
+    assert not hints.is_due("/p/tool")
+    assert hints.is_due("/p/other")
+    assert not RepoHints(file, clock).is_due("/p/tool")
     clock.advance(DAY_S)
-    assert RepoHints(file, clock).take("/p/tool")
+    assert RepoHints(file, clock).is_due("/p/tool")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
@@ -31,8 +33,9 @@ def test_a_broken_file_costs_a_hint_too_much(
     file = tmp_path / "repo_hints.json"
     file.write_text("{ not json")
     hints = RepoHints(file, FakeClock())
-    assert hints.take("/p/tool")
-    assert not hints.take("/p/tool")
+    assert hints.is_due("/p/tool")
+    hints.shown("/p/tool")
+    assert not hints.is_due("/p/tool")
     assert len(caplog.records) == 1
 
 
@@ -41,7 +44,7 @@ def test_old_days_are_forgotten_first(tmp_path: Path) -> None:
     file = tmp_path / "h.json"
     old = {f"/p/{number}": "2026-09-01" for number in range(300)} | {"/yesterday": "2026-10-02"}
     file.write_bytes(codec.encode(old))
-    assert RepoHints(file, clock).take("/new")
+    RepoHints(file, clock).shown("/new")
     kept = codec.decode(file.read_bytes(), dict[str, str])
     assert len(kept) == 256
     assert {"/yesterday", "/new"} <= set(kept)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from efr.agent.instructions import instructions
-from efr.agent.place import Project
+from efr.config.project_text import Project
 from efr.providers.canonical import Message, TextBlock
 from tests.agent.scripted_model import said
 from tests.agent.world import World

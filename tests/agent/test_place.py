@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from efr.agent.place import Basis, NoProjects, Project, derive, holds, normal
+from efr.agent.place import Basis, LookTimedOut, NoProjects, Place, Places
+from efr.config.project_text import Project
 from efr.wire import types as t
 
 
@@ -34,8 +35,12 @@ def home(tmp_path: Path) -> Path:
     return home
 
 
+def place(directory: Path | str, home: Path, *projects: Project) -> Place:
+    return Places(str(home), Registry(*projects)).of(str(directory))
+
+
 def scope(directory: Path | str, home: Path, *projects: Project) -> t.Scope:
-    return derive(str(directory), str(home), Registry(*projects)).scope
+    return place(directory, home, *projects).scope
 
 
 def test_a_directory_at_or_below_a_registered_root_is_that_project(home: Path) -> None:
@@ -50,25 +55,25 @@ def test_home_and_everything_above_it_is_the_machine_also_with_dotfiles_in_git(h
     work_tree(home)
     for directory in (home, home.parent, Path("/"), home / "notes"):
         assert scope(directory, home) == t.ScopeMachine()
-    assert derive(str(home), str(home), NoProjects()).basis is Basis.HOME_OR_ROOT
-    assert derive(str(home / "notes"), str(home), NoProjects()).basis is Basis.ELSEWHERE
+    assert place(home, home).basis is Basis.HOME_OR_ROOT
+    assert place(home / "notes", home).basis is Basis.ELSEWHERE
 
 
 def test_a_work_tree_that_is_not_registered_is_a_path(home: Path) -> None:
     tool = work_tree(home / "p" / "tool")
     (tool / "deep" / "er").mkdir(parents=True)
-    place = derive(str(tool / "deep" / "er"), str(home), NoProjects())
-    assert place.scope == t.ScopePath(value=str(tool))
-    assert place.repo is not None
-    assert place.repo.branch == "main"
-    assert place.route == t.RouteOutside()
+    found = place(tool / "deep" / "er", home)
+    assert found.scope == t.ScopePath(value=str(tool))
+    assert found.repo is not None
+    assert found.repo.branch == "main"
+    assert found.route == t.RouteOutside()
 
 
 def test_a_detached_head_has_no_branch(home: Path) -> None:
     tool = work_tree(home / "p" / "tool", "0" * 40 + "\n")
-    place = derive(str(tool), str(home), NoProjects())
-    assert place.repo is not None
-    assert place.repo.branch is None
+    found = place(tool, home)
+    assert found.repo is not None
+    assert found.repo.branch is None
 
 
 def test_a_linked_worktree_and_a_submodule_have_a_git_file(home: Path) -> None:
@@ -78,11 +83,12 @@ def test_a_linked_worktree_and_a_submodule_have_a_git_file(home: Path) -> None:
     git_dir = main / ".git" / "worktrees" / "linked"
     git_dir.mkdir(parents=True)
     (git_dir / "HEAD").write_text("ref: refs/heads/topic\n")
+    (git_dir / "commondir").write_text("../..\n")
     (linked / ".git").write_text(f"gitdir: {git_dir}\n")
-    place = derive(str(linked), str(home), NoProjects())
-    assert place.scope == t.ScopePath(value=str(linked))
-    assert place.repo is not None
-    assert place.repo.branch == "topic"
+    found = place(linked, home)
+    assert found.scope == t.ScopePath(value=str(linked))
+    assert found.repo is not None
+    assert found.repo.branch == "topic"
 
 
 def test_a_git_that_is_no_repository_counts_for_nothing(home: Path) -> None:
@@ -124,9 +130,99 @@ def test_another_users_repository_is_none(home: Path) -> None:
     assert scope(tool, home) == t.ScopeMachine()
 
 
-def test_normal_form_folds_and_compares_whole_parts() -> None:
-    assert normal("/a//b/./c/../d/") == "/a/b/d"
-    assert normal("/../..") == "/"
-    assert holds("/p/app", "/p/app/src")
-    assert not holds("/p/app", "/p/application")
-    assert holds("/", "/anything")
+# More of the table, and links.
+
+
+def test_a_root_at_or_above_home_is_a_project_when_it_is_registered(home: Path) -> None:
+    everything = Project("id-root", "/")
+    assert scope("/", home, everything) == t.ScopeProject(value="id-root")
+    assert scope("/etc", home, everything) == t.ScopeProject(value="id-root")
+    inside = Project("id-home", str(home))
+    assert scope(home / "p", home, everything, inside) == t.ScopeProject(value="id-home")
+    assert scope(home.parent, home, everything, inside) == t.ScopeProject(value="id-root")
+
+
+def test_a_work_tree_outside_home_is_a_path(tmp_path: Path, home: Path) -> None:
+    tree = work_tree(tmp_path / "srv" / "x")
+    (tree / "sub").mkdir()
+    assert place(tree / "sub", home) == Place(
+        t.ScopePath(value=str(tree)), Basis.WORK_TREE, None, place(tree, home).repo
+    )
+
+
+def test_a_project_tells_its_work_tree_too(home: Path) -> None:
+    app = Project("id-app", str(work_tree(home / "p" / "app")))
+    found = place(home / "p" / "app" / "src", home, app)
+    assert found.basis is Basis.REGISTERED
+    assert found.repo is not None
+    assert (found.repo.root, found.repo.branch) == (app.root, "main")
+
+
+def test_a_project_outside_of_any_work_tree_has_no_repo(home: Path) -> None:
+    app = Project("id-app", str(home / "p" / "app"))
+    assert place(home / "p" / "app", home, app).repo is None
+
+
+def test_a_work_tree_that_names_home_is_the_machine(home: Path) -> None:
+    dots = work_tree(home / "dots")
+    (dots / ".git" / "config").write_text(f"[core]\n\tworktree = {home}\n")
+    found = place(dots, home)
+    assert (found.scope, found.basis) == (t.ScopeMachine(), Basis.HOME_OR_ROOT)
+    assert found.repo is None
+
+
+def test_a_gone_directory_inside_a_project_is_still_the_project(home: Path) -> None:
+    app = Project("id-app", str(home / "p" / "app"))
+    assert scope(home / "p" / "app" / "gone", home, app) == t.ScopeProject(value="id-app")
+    tree = work_tree(home / "p" / "tool")
+    assert scope(tree / "gone", home) == t.ScopeMachine()
+
+
+def test_the_given_form_counts_before_the_real_one(home: Path) -> None:
+    one, two = home / "one", home / "two"
+    two.mkdir()
+    one.mkdir()
+    (one / "link").symlink_to(two)
+    first, second = Project("id-1", str(one)), Project("id-2", str(two))
+    assert scope(one / "link", home, first, second) == t.ScopeProject(value="id-1")
+
+
+@pytest.mark.parametrize("root_form", ["given", "real"])
+@pytest.mark.parametrize("directory_form", ["given", "real"])
+def test_a_linked_home_with_the_root_in_either_form(
+    tmp_path: Path, root_form: str, directory_form: str
+) -> None:
+    real = tmp_path / "var" / "home" / "u"
+    (real / "p" / "app").mkdir(parents=True)
+    (tmp_path / "home").symlink_to(tmp_path / "var" / "home")
+    forms = {"given": tmp_path / "home" / "u", "real": real}
+    app = Project("id-app", str(forms[root_form] / "p" / "app"))
+    directory = forms[directory_form] / "p" / "app"
+    assert scope(directory, forms["given"], app) == t.ScopeProject(value="id-app")
+    for home in forms.values():
+        assert place(home, forms["given"], app).basis is Basis.HOME_OR_ROOT
+        assert place(home.parent, forms["given"], app).basis is Basis.HOME_OR_ROOT
+
+
+def test_a_file_system_that_does_not_answer_leaves_the_name(
+    home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def too_slow(what: str, fn: object) -> Place:
+        raise LookTimedOut(what)
+
+    app = Project("id-app", str(home / "p" / "app"))
+    places = Places(str(home), Registry(app), look=too_slow)  # type: ignore[arg-type]
+    assert places.of(f"{home}/p/app/../app/src").scope == t.ScopeProject(value="id-app")
+    assert places.of(str(home / "p")).scope == t.ScopeMachine()
+    assert places.dotfiles() == ()
+    assert "does not answer" in caplog.text
+
+
+def test_what_counts_as_at_or_above_home(tmp_path: Path) -> None:
+    real = tmp_path / "var" / "home"
+    real.mkdir(parents=True)
+    (tmp_path / "home").symlink_to(real)
+    places = Places(str(tmp_path / "home"), NoProjects())
+    for path in ("/", str(tmp_path), str(real), str(tmp_path / "home"), f"{real}/x/.."):
+        assert places.is_at_or_above_home(path), path
+    assert not places.is_at_or_above_home(f"{real}/x")

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from efr.agent.place import Basis, Place, Project, Repo
+from efr.agent.place import Basis, Place, Repo
 from efr.agent.preamble import Host, LiveState, Move, UserLines, render
+from efr.config.project_text import Project
 from efr.wire import types as t
 
 STATE = LiveState(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from efr.agent.place import Project
+from efr.config.project_text import Project
 from efr.config.schema import Conversation, Settings
 from efr.wire import events as ev
 from efr.wire import methods as m

@@ -23,7 +23,7 @@ def ask(
     new: bool = False,
     left: Left | None = None,
 ) -> Ask:
-    return Ask(tty, shell_pid, route, new, left)
+    return Ask(tty, shell_pid, route, new, () if left is None else (left,))
 
 
 def rules(
@@ -126,21 +126,23 @@ def test_an_idle_one_is_not_picked_up() -> None:
 def test_a_moved_conversation_leaves_a_line_and_picks_nothing_up() -> None:
     moved = replace(IN_APP, tty=T2, shell_pid=300)
     free = replace(IN_APP, conversation_id="free", tty=None, shell_pid=None)
-    left = Left(100, T2, "fix the tests")
+    left = Left(IN_APP, T2)
     choice = choose(ask(APP, left=left), [HOME, moved, free], rules(frozenset({100, 300})))
     assert choice == New(t.NewReasonMoved(tty=T2, title="fix the tests"), HOME)
 
 
 def test_a_deleted_conversation_leaves_a_new_one_and_picks_nothing_up() -> None:
     free = replace(IN_APP, conversation_id="free", tty=None, shell_pid=None)
-    choice = choose(ask(APP, left=Left(100, None, None)), [HOME, free], rules())
+    choice = choose(ask(APP, left=Left(IN_APP, None)), [HOME, free], rules())
     assert choice == New(t.NewReasonScope(), HOME)
 
 
 def test_what_left_counts_for_the_same_shell_alone() -> None:
     free = replace(IN_APP, conversation_id="free", tty=None, shell_pid=None)
-    choice = choose(ask(APP, shell_pid=400, left=Left(100, None, None)), [free], rules())
-    assert choice == PickUp(free)
+    asked = ask(APP, shell_pid=400, left=Left(IN_APP, None))
+    assert choose(asked, [free], rules(frozenset({400}))) == PickUp(free)
+    inside = choose(asked, [free], rules(frozenset({100, 400})))  # the first shell lives
+    assert inside == New(t.NewReasonScope(), None)
 
 
 def test_a_new_conversation_by_wish_is_no_switch() -> None:

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from efr.agent.agent import Agent
-from efr.agent.place import Project
+from efr.agent.place import Places
 from efr.agent.ports import Caller, Ports
 from efr.agent.preamble import Host
 from efr.agent.settings import NO_SANDBOX
 from efr.agent.shell_events import ShellEvents
+from efr.agent.shell_life import ShellStart
 from efr.base.ids import SystemIds
 from efr.base.roots import Roots, find_roots
+from efr.config.project_text import Project
 from efr.config.schema import Settings
 from efr.store import db, queries
 from efr.store.feed import Feed, Published
@@ -129,10 +131,14 @@ class World:
             models=self.models,
             tools=self.tools,
             shells=self.shells,
-            shell_start=self.living.get,
-            projects=self.registry,
+            shell_start=self._shell_start,
+            places=Places(str(self.home), self.registry),
             mode_limits=lambda: self.limits,
         )
+
+    def _shell_start(self, pid: int) -> ShellStart | None:
+        start = self.living.get(pid)
+        return None if start is None else ShellStart(start, start)
 
     def stop(self) -> None:
         left = self.agent.stop(self.clock.monotonic() + LIMIT_S)

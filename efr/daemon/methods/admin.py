@@ -1,4 +1,4 @@
-"""Methods about models, projects and the daemon itself."""
+"""Methods about models and the daemon itself."""
 
 from __future__ import annotations
 
@@ -16,16 +16,6 @@ SCREEN_BACKEND = "vt100"  # the one that is built in; `screen = "ghostty"` takes
 def models_list(rooms: Rooms, params: m.ModelsListParams, call: Call) -> m.ModelsListResult:
     """The models that a prompt may name."""
     return rooms.providers.models()
-
-
-def projects_list(rooms: Rooms, params: m.ProjectsListParams, call: Call) -> m.ProjectsListResult:
-    """The registered projects, in the order of their file."""
-    return m.ProjectsListResult(
-        file=str(rooms.roots.projects_file),
-        projects=tuple(
-            t.ProjectInfo(id=one.id, root=one.root, name=one.name) for one in rooms.projects.read()
-        ),
-    )
 
 
 def admin_status(rooms: Rooms, params: m.AdminStatusParams, call: Call) -> m.AdminStatusResult:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from efr.agent.place import derive
 from efr.daemon import log_reads
-from efr.daemon.processes import start_us
 from efr.daemon.recent import Asker, Machine, recent
-from efr.daemon.rooms import Rooms
+from efr.daemon.rooms import Rooms, caller_of
 from efr.daemon.subscriptions import Subscription
-from efr.store.queries import ConversationRow
 from efr.threads.requests import Call
 from efr.wire import methods as m
 from efr.wire import types as t
@@ -27,20 +24,18 @@ def conversations_recent(
     rooms: Rooms, params: m.ConversationsRecentParams, call: Call
 ) -> m.ConversationsRecentResult:
     """The conversations to choose from, those of the asker's scope first."""
-    place = None
-    if params.pwd is not None:
-        place = derive(params.pwd, rooms.facts.home, rooms.projects)
+    places = rooms.projects.places
+    place = places.of(params.pwd) if params.pwd is not None else None
     asker = Asker(params.tty, params.pwd, place, params.limit)
-    machine = Machine(rooms.projects.all(), partial(_is_held, rooms))
+    machine = Machine(places.projects.all(), rooms.agent.is_held)
     return rooms.readers.read(partial(recent, asker, machine))
 
 
-def _is_held(rooms: Rooms, row: ConversationRow) -> bool:
-    """Whether an open terminal has it: its shell is the process it was, or it follows."""
-    if row.tty is not None and rooms.agent.followers.follows(row.id, row.tty):
-        return True
-    started_us = start_us(row.shell_pid) if row.shell_pid is not None else None
-    return started_us is not None and started_us <= row.updated_at
+def conversation_resume(
+    rooms: Rooms, params: m.ConversationResumeParams, call: Call
+) -> m.ConversationResumeResult:
+    """Makes an older conversation that of a slot of the caller's terminal."""
+    return rooms.agent.conversation_resume(params, caller_of(call.peer))
 
 
 def conversation_history(

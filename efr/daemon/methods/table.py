@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from efr.daemon.dispatch import Run
-from efr.daemon.methods import admin, conversations, turns
+from efr.daemon.methods import admin, conversations, projects, turns
 from efr.daemon.rooms import Rooms
 from efr.threads.requests import Call
 from efr.wire import types as t
@@ -22,6 +22,7 @@ SERVED: dict[str, Callable[[Rooms, Any, Call], Any]] = {
     "conversations.recent": conversations.conversations_recent,
     "conversation.subscribe": conversations.conversation_subscribe,
     "conversation.history": conversations.conversation_history,
+    "conversation.resume": conversations.conversation_resume,
     "prompt.send": turns.prompt_send,
     "prompt.withdraw": turns.prompt_withdraw,
     "turn.interrupt": turns.turn_interrupt,
@@ -31,9 +32,11 @@ SERVED: dict[str, Callable[[Rooms, Any, Call], Any]] = {
     "presence.set": turns.presence_set,
     "lease.report": turns.lease_report,
     "models.list": admin.models_list,
-    "projects.list": admin.projects_list,
+    "projects.list": projects.projects_list,
     "admin.status": admin.admin_status,
     "admin.config_reload": admin.admin_config_reload,
+    "admin.project_add": projects.admin_project_add,
+    "admin.project_remove": projects.admin_project_remove,
     "admin.login_api_key": admin.admin_login_api_key,
     "admin.logout": admin.admin_logout,
 }
