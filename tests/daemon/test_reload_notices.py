@@ -18,7 +18,7 @@ RESTART = t.ReloadResult(applied=True, restart_needed=("model.provider",))
 def row(tty: str | None, updated_at: int) -> queries.ConversationRow:
     idle = t.ConversationStatus.IDLE
     return queries.ConversationRow(
-        tty or "-", "cli", None, idle, tty, None, None, None, None, 1, None, 0, updated_at, 1
+        tty or "-", "cli", None, idle, tty, None, None, None, None, 1, 0, updated_at, 1, None
     )
 
 
