@@ -153,6 +153,17 @@ class Agent:
         was, or it follows."""
         return self._routing.rules().held(slot_row(row))
 
+    def deleted(self, row: ConversationRow) -> None:
+        """The conversation was deleted: nothing of it stays loaded, and the next prompt of its
+        terminal starts a new one."""
+        with self._lock:
+            loaded = self._loaded.pop(row.id, None)
+        if loaded is not None:
+            loaded.stop()
+            with loaded.state.lock:
+                loaded.state.gone = True
+        self._routing.deleted(row)
+
     def stop(self, deadline: float) -> list[str]:
         """Interrupts the running turns and waits until their ends are recorded.
 

@@ -54,8 +54,9 @@ def resume(
         conversation.check_open()
         row = _row(conversation)
         rules = routing.rules()
-        if row.tty not in (None, asked.tty) and rules.held(row) and not asked.params.take:
-            held = m.ConversationResumeHeld(tty=row.tty or "", title=row.title)
+        elsewhere = row.tty is not None and row.tty != asked.tty and rules.held(row)
+        if row.tty is not None and elsewhere and not asked.params.take:
+            held = m.ConversationResumeHeld(tty=row.tty, title=row.title)
             _record(conversation, asked, held, [])
             return held
         route = _own_route(conversation, row)
