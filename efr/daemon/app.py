@@ -43,6 +43,7 @@ from efr.daemon.stopping import Started
 from efr.daemon.subreaper import OrphanReaper
 from efr.daemon.subscriptions import Subscriptions
 from efr.daemon.waits import Waits
+from efr.policy.rows import TRUSTED_PROGRAMS
 from efr.providers.credentials import CredentialStore
 from efr.providers.http import HttpClient
 from efr.providers.registry import Providers
@@ -216,6 +217,7 @@ class Daemon:
                 environment=lambda: self._outside.env,
                 settings=lambda: _shell_settings(self._settings.current()),
                 zsh_dir=self._roots.zsh,
+                trusted=lambda: tuple(sorted(TRUSTED_PROGRAMS)),
             ),
             looks.may_close,
         )
