@@ -38,8 +38,7 @@ def test_an_interrupt_ends_the_command_as_ctrl_c_does(quick: Rig) -> None:
 def test_a_program_that_ignores_the_interrupt_is_ended_harder(quick: Rig) -> None:
     quick.run("true")
     pid = quick.shell.pid
-    term = stop_when_running(quick, "trap '' INT; echo go; sleep 60")
-    quick.run("trap - INT")
+    term = stop_when_running(quick, "sh -c \"trap '' INT; echo go; exec sleep 60\"")
     kill = stop_when_running(quick, "sh -c \"trap '' INT TERM; echo go; exec sleep 60\"")
 
     assert (term.kind, term.exit_code) == ("interrupted", 143)

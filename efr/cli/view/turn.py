@@ -66,7 +66,12 @@ class TurnView:
         self._asked_s = 0.0  # time that passed while the user was asked
         self._shown_seq = 0  # newest event that ended what drafts show
         self._report: tuple[t.ReportedFile, ...] = ()
-        self._handlers: dict[type, Callable[[Any, float], None]] = {
+        self._handlers = self._of_the_turn()
+        self._others = self._of_others()
+
+    def _of_the_turn(self) -> dict[type, Callable[[Any, float], None]]:
+        """Who takes an event of the followed turn."""
+        return {
             ev.TurnStarted: self._turn_started,
             ev.TurnCompleted: self._turn_ended,
             ev.TurnFailed: self._turn_ended,
@@ -94,7 +99,10 @@ class TurnView:
             ev.ConversationCompacted: self._compacted,
             ev.JobStarted: self._job_started,
         }
-        self._others: dict[type, Callable[[Any, float], None]] = {
+
+    def _of_others(self) -> dict[type, Callable[[Any, float], None]]:
+        """Who takes an event of the conversation that is not the turn's."""
+        return {
             ev.ConversationCompacted: self._compacted,
             ev.PresenceChanged: self._presence_changed,
             ev.JobEnded: self._job_ended,
