@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from efr.agent.dotfiles import Dotfiles, Layout
 from efr.agent.place import Basis, Place, Repo
 from efr.agent.preamble import Host, LiveState, Move, UserLines, render
 from efr.config.project_text import Project
@@ -59,6 +60,20 @@ def test_the_whole_block() -> None:
         "- manual: nothing without a question but what the user's rules allow",
         "- cautious: reads outside secrets, writes in $SCRATCH and in the turn's project, and"
         " known read-only commands",
+    ]
+
+
+def test_dotfiles_in_git_are_named_after_the_scope() -> None:
+    found = (
+        Dotfiles(Layout.HOME, "/home/u/.git"),
+        Dotfiles(Layout.BARE, "/home/u/.cfg"),
+    )
+    lines = render(replace(STATE, dotfiles=found)).splitlines()
+    at = lines.index("Git work tree: /home/u/p/app, branch main")
+    assert lines[at + 1 : at + 4] == [
+        "The user's dotfiles are in a git work tree at home: /home/u/.git",
+        "The user's dotfiles are in a bare git repository: /home/u/.cfg",
+        "Home: /home/u",
     ]
 
 
