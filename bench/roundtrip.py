@@ -5,9 +5,12 @@ The yardstick is a bare `python -c pass`: what any Python command costs before i
 
 from __future__ import annotations
 
+import fcntl
 import os
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator
 
@@ -17,6 +20,7 @@ from efr.client import connect
 from efr.wire import methods as m
 
 RUNS = 15
+FIRST_WORDS = b"This is"  # of the built-in model's first line
 
 
 def rows() -> Iterator[Row]:
@@ -67,17 +71,32 @@ def is_text(item: object) -> bool:
 
 
 def send(env: dict[str, str]) -> tuple[float, float]:
-    """Seconds to the first byte of the answer, and to the end of the command."""
+    """Seconds to the first text of the answer on a terminal, and to the end of the command."""
+    master, slave = os.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     begin = time.perf_counter()
     process = subprocess.Popen(
-        ["efr", "new", "hello"], env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ["efr", "new"],
+        env={**env, "EFR_PROMPT": "hello", "TERM": "xterm-256color"},
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
     )
-    assert process.stdout is not None
-    os.read(process.stdout.fileno(), 1)
-    first = time.perf_counter() - begin
-    process.stdout.read()
+    os.close(slave)
+    seen, first = b"", 0.0
+    while True:
+        try:
+            data = os.read(master, 65536)
+        except OSError:  # the program has closed its side
+            break
+        seen += data
+        if not first and FIRST_WORDS in seen:
+            first = time.perf_counter() - begin
     process.wait()
-    return first, time.perf_counter() - begin
+    end = time.perf_counter() - begin
+    os.close(master)
+    return first, end
 
 
 def timed(argv: list[str]) -> float:
