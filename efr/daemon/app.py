@@ -36,6 +36,7 @@ from efr.daemon.peers import ModelSide
 from efr.daemon.periodic import Every
 from efr.daemon.processes import shell_start
 from efr.daemon.projects import KnownProjects, known_projects
+from efr.daemon.recent import Machine
 from efr.daemon.reload_notices import ReloadNotices
 from efr.daemon.rooms import Facts, Rooms
 from efr.daemon.shell_looks import ShellLooks
@@ -43,6 +44,7 @@ from efr.daemon.stopping import Started
 from efr.daemon.subreaper import OrphanReaper
 from efr.daemon.subscriptions import Subscriptions
 from efr.daemon.waits import Waits
+from efr.daemon.watches import Watches
 from efr.policy.rows import TRUSTED_PROGRAMS
 from efr.providers.credentials import CredentialStore
 from efr.providers.http import HttpClient
@@ -66,6 +68,7 @@ from efr.threads.catalog import CatalogFetcher
 from efr.threads.conversations import ConversationWorkers
 from efr.threads.errands import Errands
 from efr.threads.handlers import Handlers
+from efr.threads.list_watch import ListWatch
 from efr.threads.looks import Looks
 from efr.threads.pty import PtyReader
 from efr.threads.readers import ReaderPool
@@ -271,6 +274,7 @@ class Daemon:
         )
         leave = subscriptions.listen()
         started.add("the subscriptions", lambda deadline: leave())
+        watches = self._start_watches(started, store, projects, agent)
         errands = Errands(self._clock)
         started.add("the errands", errands.stop)
         return Rooms(
@@ -282,11 +286,25 @@ class Daemon:
             providers=providers,
             projects=projects,
             subscriptions=subscriptions,
+            watches=watches,
             model_side=ModelSide(os.getpid(), shells.sessions),
             waits=Waits(errands, fetcher, lambda: providers.active().provider.id),
             working=lambda: workers.count,
             shells=lambda: shells.count,
         )
+
+    def _start_watches(
+        self, started: Started, store: _Store, projects: KnownProjects, agent: Agent
+    ) -> Watches:
+        watches = Watches(
+            store.readers.read, lambda: Machine(projects.places.projects.all(), agent.is_held)
+        )
+        thread = ListWatch(watches.look)
+        started.add("the watches", thread.stop)
+        leave = store.feed.listen(partial(watches.published, thread.touch))
+        started.add("what the watches hear", lambda deadline: leave())
+        thread.start()
+        return watches
 
     def _serve(self, started: Started, rooms: Rooms) -> None:
         """Opens the socket. Its clients are let go first and joined after the turns."""
@@ -332,7 +350,11 @@ class Daemon:
             daemon_id=self._daemon_id,
             version=VERSION,
             capabilities=t.Capabilities(
-                admin=True, drafts_coalesced=True, snapshot_live=True, approval_local_only=True
+                admin=True,
+                drafts_coalesced=True,
+                snapshot_live=True,
+                approval_local_only=True,
+                conversations_watch=True,
             ),
             paths=t.DaemonPaths(
                 scratch_root=str(self._roots.scratch), data_dir=str(self._roots.data.path)

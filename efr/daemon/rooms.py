@@ -13,6 +13,7 @@ from efr.daemon.peers import ModelSide
 from efr.daemon.projects import KnownProjects
 from efr.daemon.subscriptions import Subscriptions
 from efr.daemon.waits import Waits
+from efr.daemon.watches import Watches
 from efr.providers.registry import Providers
 from efr.threads.readers import ReaderPool
 from efr.threads.requests import Peer
@@ -42,6 +43,7 @@ class Rooms:
     providers: Providers
     projects: KnownProjects
     subscriptions: Subscriptions
+    watches: Watches
     model_side: ModelSide
     waits: Waits  # for requests that wait long
     working: Callable[[], int]  # conversations with work in progress

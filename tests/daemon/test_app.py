@@ -129,6 +129,7 @@ def test_every_thread_has_a_name_of_its_own(house: House) -> None:
         "pty-reader",
         "timer",
         "catalog-fetch",
+        "list-watch",
     }
 
 

@@ -76,6 +76,7 @@ def test_a_hello_announces_what_is_built(daemon: Daemon) -> None:
         "drafts_coalesced": True,
         "snapshot_live": True,
         "approval_local_only": True,
+        "conversations_watch": True,
     }
     assert hello["paths"] == {
         "scratch_root": str(daemon.roots.scratch),
@@ -274,6 +275,27 @@ def test_the_recent_list_has_the_scope_of_the_directory_first(
 
 
 # The daemon itself.
+
+
+def test_the_list_is_watched(daemon: Daemon, client: RawClient) -> None:
+    with daemon.client() as watching:
+        request = watching.request("conversations.watch", {"limit": 1})
+        snapshot = watching.read()["item"]
+        assert snapshot["kind"] == "snapshot"
+        assert len(snapshot["conversations"]) <= 1
+        sent = send(client, "say watched")
+        end = follow(client, sent)[-1]["seq"]
+        seen: list[Any] = []
+        while not seen or seen[-1]["summary"]["last_seq"] < end:
+            frame = watching.read()
+            assert frame["id"] == request
+            if frame["item"]["conversation"]["summary"]["id"] == sent["conversation_id"]:
+                seen.append(frame["item"]["conversation"])
+        assert seen[-1]["summary"]["status"] == "idle"
+        assert seen[-1]["summary"]["title"] == "say watched"
+        assert seen[-1]["turns"] == 1
+        watching.send({"cancel": request})
+        assert watching.read()["error"]["code"] == "cancelled"
 
 
 def test_the_status_tells_where_everything_is(daemon: Daemon, client: RawClient) -> None:

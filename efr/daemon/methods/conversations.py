@@ -8,6 +8,7 @@ from efr.daemon import log_reads
 from efr.daemon.recent import Asker, Machine, recent
 from efr.daemon.rooms import Rooms, caller_of
 from efr.daemon.subscriptions import Subscription
+from efr.daemon.watches import Watch
 from efr.threads.requests import Call
 from efr.wire import methods as m
 from efr.wire import types as t
@@ -36,6 +37,11 @@ def conversation_resume(
 ) -> m.ConversationResumeResult:
     """Makes an older conversation that of a slot of the caller's terminal."""
     return rooms.agent.conversation_resume(params, caller_of(call.peer))
+
+
+def conversations_watch(rooms: Rooms, params: m.ConversationsWatchParams, call: Call) -> Watch:
+    """The recent list as it goes on."""
+    return rooms.watches.open(params)
 
 
 def conversation_history(

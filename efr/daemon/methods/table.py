@@ -20,6 +20,7 @@ from efr.wire.table import METHODS
 SERVED: dict[str, Callable[[Rooms, Any, Call], Any]] = {
     "conversations.list": conversations.conversations_list,
     "conversations.recent": conversations.conversations_recent,
+    "conversations.watch": conversations.conversations_watch,
     "conversation.subscribe": conversations.conversation_subscribe,
     "conversation.history": conversations.conversation_history,
     "conversation.resume": conversations.conversation_resume,
