@@ -199,7 +199,7 @@ def tour_terminal(home: Path, env: dict[str, str]) -> Terminal:
             "LANG": "C.UTF-8",
         },
         folder,
-        columns=88,
+        columns=104,
         rows=60,
     )
     wait_for_prompts(zsh, 1)
