@@ -6,7 +6,10 @@ Usage:
   efr send --steer [--conversation=ID] [--context-json=JSON] [--] [<text>...]
   efr new [--mode=M] [--model=ID] [--effort=E] [--context-json=JSON]
           [--last-command=TEXT] [--json] [--] [<prompt>...]
+  efr resume [--take] [--] [<number> | <id> | <words>...]
+  efr search [--limit=N] [--json] [--] <words>...
   efr history [<id>] [--limit=N] [--cursor=C] [-v | --verbose] [--json]
+  efr conversation delete <id> [--yes] [--force]
   efr settings [--mode=M] [--model=ID] [--effort=E]
   efr models [--names | --json]
   efr status [--json]
@@ -14,6 +17,9 @@ Usage:
   efr init zsh
   efr version
   efr paths [--json]
+  efr project list
+  efr project add [<path>] [--name=NAME]
+  efr project remove <path>
   efr login openai
   efr login (openai-api | anthropic-api | compatible) [--from-env] [--no-check]
   efr logout (openai | openai-api | anthropic-api | compatible)
@@ -32,6 +38,10 @@ Options:
   --limit=N            How many rows or events.
   --cursor=C           Where the page before this one ended.
   -v, --verbose        Also exits of the sandbox, ends of jobs, tokens, summaries.
+  --take               Move it here without a question, also from another terminal.
+  --yes                Delete without a question.
+  --force              Also what another terminal holds, or what runs; asks nothing.
+  --name=NAME          The project's name; else that of its directory.
   --names              The ids alone.
   --from-env           The key is in OPENAI_API_KEY or ANTHROPIC_API_KEY.
   --no-check           Store the key without asking the provider.
@@ -55,7 +65,10 @@ from efr.cli.errors import DONE, INTERRUPTED, USAGE
 COMMANDS = {
     "send": "efr.cli.commands.send:send",
     "new": "efr.cli.commands.send:new",
+    "resume": "efr.cli.commands.resume:resume",
+    "search": "efr.cli.commands.search:search",
     "history": "efr.cli.commands.history:history",
+    "conversation": "efr.cli.commands.conversation:conversation",
     "settings": "efr.cli.commands.settings:settings",
     "models": "efr.cli.commands.models:models",
     "service": "efr.cli.commands.service:service",  # before status: `efr service status` has both
@@ -63,11 +76,17 @@ COMMANDS = {
     "init": "efr.cli.commands.init:init",
     "version": "efr.cli.commands.version:version",
     "paths": "efr.cli.commands.paths:paths",
+    "project": "efr.cli.commands.project:project",
     "login": "efr.cli.commands.login:login",
     "logout": "efr.cli.commands.login:logout",
 }
 # What the plugin runs for every prompt: nothing to parse, so the parser is not loaded.
 BARE: dict[tuple[str, ...], dict[str, Any]] = {("send",): {"send": True}, ("new",): {"new": True}}
+# What the picker's fzf runs, not a person: not in the usage, and never parsed.
+HIDDEN = {
+    "picker-rows": "efr.cli.commands.picker:rows",
+    "picker-preview": "efr.cli.commands.picker:preview",
+}
 
 
 def main() -> None:
@@ -77,7 +96,7 @@ def main() -> None:
 
 def run(argv: list[str], env: MutableMapping[str, str]) -> int:
     """Parses, runs the command, and turns what stopped it into a message and an exit code."""
-    args = BARE.get(tuple(argv)) or parse(argv)
+    args = BARE.get(tuple(argv)) or hidden(argv) or parse(argv)
     if args is None:
         return USAGE
     from efr.base.clock import SystemClock
@@ -86,7 +105,9 @@ def run(argv: list[str], env: MutableMapping[str, str]) -> int:
 
     clock = SystemClock()
     try:
-        command = _load(next(target for word, target in COMMANDS.items() if args.get(word)))
+        command = _load(
+            next(target for word, target in (COMMANDS | HIDDEN).items() if args.get(word))
+        )
         code = command(Run(args, env, clock, SystemIds(clock)))
         sys.stdout.flush()  # a closed pipe shows here and not in the interpreter's last words
         return code
@@ -100,6 +121,13 @@ def run(argv: list[str], env: MutableMapping[str, str]) -> int:
         if known is None:
             raise
         return known
+
+
+def hidden(argv: list[str]) -> dict[str, Any] | None:
+    """The arguments of a hidden subcommand, which may name one conversation."""
+    if not argv or argv[0] not in HIDDEN:
+        return None
+    return {argv[0]: True, "<id>": argv[1] if len(argv) > 1 else ""}
 
 
 def parse(argv: list[str]) -> dict[str, Any] | None:

@@ -28,6 +28,16 @@ def print_lines(run: Run, lines: Iterable[Line]) -> None:
     sys.stdout.write(paint_lines(list(lines), printer_look(run).colors))
 
 
+def columns_of(descriptor: int = 1) -> int | None:
+    """The terminal's width, or None where there is no terminal: nothing is cut there."""
+    if not is_terminal(descriptor):
+        return None
+    try:
+        return os.get_terminal_size(descriptor).columns or None
+    except OSError:
+        return None
+
+
 def print_json(value: Any) -> None:
     """One JSON value on one line; on a terminal nothing in it can drive it."""
     print(json.dumps(value, ensure_ascii=is_terminal(1), separators=(",", ":")))

@@ -1,0 +1,57 @@
+"""A question that one key answers: `y` is yes, everything else is no.
+
+Needs a terminal on stdin. Keys from before the question do not count, and what follows the key
+(the rest of an arrow's sequence, a pasted line) is thrown away. The question stands on stderr, so
+it shows when stdout is a pipe.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+
+from efr.cli.run import is_terminal
+from efr.cli.view.keymode import KeyMode
+
+_ERASE_ROW = "\r\x1b[K"  # ECMA-48 EL: from the cursor to the end of the row
+_READ = 64  # bytes: one key and the rest of its sequence
+
+
+def can_ask() -> bool:
+    """Whether somebody can answer: stdin is a terminal, and it is ours now."""
+    return is_terminal(0) and is_terminal(2)
+
+
+def ask(question: str, *, keep: bool = True) -> bool:
+    """Asks on one line and blocks for one key. `keep` False: the line goes with the answer.
+
+    False as well when the terminal belongs to another job. Raises KeyboardInterrupt at Ctrl+C.
+    """
+    keys = KeyMode(0)
+    if not keys.set():
+        return False
+    try:
+        keys.discard()
+        _show(f"{question} [y/N] ")
+        key = _read_key(keys)
+        return key == b"y"
+    finally:
+        keys.discard()
+        _show("\n" if keep else _ERASE_ROW)
+        keys.restore()
+
+
+def _read_key(keys: KeyMode) -> bytes:
+    """What one key sends; empty when the terminal is gone."""
+    select.select([keys.descriptor], [], [])
+    try:
+        return os.read(keys.descriptor, _READ)
+    except OSError:
+        return b""
+
+
+def _show(text: str) -> None:
+    sys.stdout.flush()
+    sys.stderr.write(text)
+    sys.stderr.flush()

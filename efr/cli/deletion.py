@@ -1,0 +1,96 @@
+"""A conversation is deleted: the questions before it, and the line that reports it.
+
+`y` to the first question deletes an idle conversation. One that another terminal holds, or whose
+turn runs, has a question of its own. Blocks on the daemon and on the answers.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from efr.cli.asking import ask, can_ask
+from efr.cli.errors import CommandError
+from efr.cli.render.conversations import named
+from efr.cli.run import Run
+from efr.client.connection import Connection
+from efr.client.errors import Refused
+from efr.text.visible import visible_line
+from efr.wire import methods as m
+
+
+class Allowed(NamedTuple):
+    """What needs no question any more. `keep`: whether the questions stay on the screen."""
+
+    delete: bool = False
+    held: bool = False
+    running: bool = False
+    keep: bool = True
+
+
+def delete(
+    run: Run, connection: Connection, conversation_id: str, title: str | None, allowed: Allowed
+) -> bool:
+    """Deletes it and reports; False when the user said no. Raises CommandError, Refused."""
+    if not allowed.delete and not _ask(
+        f"Delete {named(title)}? Nothing takes a delete back.", allowed
+    ):
+        return False
+    held, running = allowed.held, allowed.running
+    while True:
+        try:
+            result: m.ConversationDeleteResult = connection.call(
+                "conversation.delete", conversation_id=conversation_id, force=held, stop=running
+            )
+        except Refused as refused:
+            if not _turn_runs(refused, title) or running:
+                raise
+            running = _or_refuse(
+                f"A turn runs in {named(title)}.", "Stop it and delete?", allowed, conversation_id
+            )
+            if not running:
+                return False
+            continue
+        if isinstance(result, m.ConversationDeleted):
+            _report(run, result, title)
+            return True
+        if not isinstance(result, m.ConversationDeleteHeld) or held:
+            raise CommandError("efrd is newer than this efr", fix="update efr")
+        where = f"{named(result.title or title)} is open in {visible_line(result.tty)}."
+        held = _or_refuse(where, "Delete it there too?", allowed, conversation_id)
+        if not held:
+            return False
+
+
+def _or_refuse(fact: str, question: str, allowed: Allowed, conversation_id: str) -> bool:
+    """The answer; without a terminal nobody can give one. Raises CommandError."""
+    if not can_ask():
+        fix = f"efr conversation delete {conversation_id} --yes --force deletes it all the same"
+        raise CommandError(fact.removesuffix("."), fix=fix)
+    return _ask(f"{fact} {question}", allowed)
+
+
+def _ask(question: str, allowed: Allowed) -> bool:
+    return ask(question, keep=allowed.keep)
+
+
+def _turn_runs(refused: Refused, title: str | None) -> bool:
+    """Whether a stop would help. Raises CommandError while an undo runs."""
+    if refused.code != "busy":
+        return False
+    if refused.detail("busy") == "undo":
+        raise CommandError(
+            f"an undo runs in {named(title)}", fix="wait until the undo ends, then delete"
+        ) from refused
+    return refused.detail("busy") == "turn"
+
+
+def _report(run: Run, result: m.ConversationDeleted, title: str | None) -> None:
+    jobs = result.jobs_stopped
+    text = f"deleted {named(result.title or title)}"
+    if jobs:
+        text += "; efrd stopped its " + (
+            "background job" if jobs == 1 else f"{jobs} background jobs"
+        )
+    run.say(text)
+    for path in result.not_removed:
+        run.note(f"efrd could not remove {visible_line(path)}: its next start tries again")
