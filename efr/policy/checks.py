@@ -1,7 +1,7 @@
-"""Checks that a table row cannot say in bounds: what `printf` and `sed` may be given.
+"""Checks that a table row cannot say in bounds: what `printf`, `sed` and `date` may be given.
 
 Pure. Each takes the words after the program. Facts: zshbuiltins(1) and zshmisc(1) on printf and
-arithmetic; the GNU sed manual.
+arithmetic; the GNU manuals of sed and coreutils.
 """
 
 from __future__ import annotations
@@ -73,3 +73,32 @@ def _script(word: str, rest: Iterator[str]) -> str | None:
         if word.startswith(start):
             return word.removeprefix(start)
     return None
+
+
+_DATE_VALUED: Final = "dfr"  # short options of date with a value
+_DATE_VALUED_LONG: Final = ("--date", "--file", "--reference")
+
+
+def date_prints(words: Sequence[str]) -> bool:
+    """date that only prints: `-s`, and an operand that is no `+FORMAT`, set the clock."""
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            return all(operand.startswith("+") for operand in rest)
+        if word.startswith("--"):
+            if "--set".startswith(word.partition("=")[0]):
+                return False
+            valued = any(name.startswith(word) for name in _DATE_VALUED_LONG)
+        elif word.startswith("-"):
+            flags = word[1:].partition("I")[0]  # -I takes the rest of its word
+            at = next((at for at, letter in enumerate(flags) if letter in _DATE_VALUED), len(flags))
+            if "s" in flags[:at] or (not flags and word == "-"):
+                return False
+            valued = at == len(flags) - 1
+        elif not word.startswith("+"):
+            return False
+        else:
+            valued = False
+        if valued:
+            next(rest, None)
+    return True

@@ -134,6 +134,8 @@ def _path_question(
     """Why cautious asks about this path, or None."""
     if access == "write" and not _may_write(path, kind, turn.paths):
         return f"{turn.mode} asks before writing {kind}"
+    if turn.paths.is_device(path):
+        return "a device may show a whole disk or what is typed elsewhere"
     if access == "read":
         return None
     if turn.paths.secret_below(path):

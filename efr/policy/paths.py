@@ -44,8 +44,27 @@ SECRETS_IN_HOME: Final = (
     ".config/github-copilot",
     ".config/rclone/rclone.conf",
     ".config/hub",
+    ".pgpass",
+    ".mylogin.cnf",
+    ".config/sops/age",
 )
-SECRETS_ELSEWHERE: Final = ("/etc/shadow", "/etc/gshadow")
+SECRETS_ELSEWHERE: Final = (
+    "/etc/shadow",
+    "/etc/shadow-",  # the copy from before the last change
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/ssh/ssh_host_rsa_key",
+    "/etc/ssh/ssh_host_dsa_key",
+    "/etc/ssh/ssh_host_ecdsa_key",
+    "/etc/ssh/ssh_host_ed25519_key",
+    "/etc/ssl/private",
+    "/etc/wireguard",
+    "/etc/NetworkManager/system-connections",
+    "/proc/kcore",  # these four show all memory
+    "/dev/mem",
+    "/dev/kmem",
+    "/dev/port",
+)
 # A process shows its environment, and through these links everything that it can reach.
 _PROCESS: Final = r"/proc/(?:self|thread-self|[0-9]+)(?:/task/[0-9]+)?"
 _SECRET_OF_PROCESS: Final = re.compile(
@@ -53,6 +72,13 @@ _SECRET_OF_PROCESS: Final = re.compile(
 )
 # Directories with such an entry below them.
 _ABOVE_PROCESSES: Final = re.compile(rf"/|/proc|{_PROCESS}(?:/task)?")
+# Below /dev, what shows nobody's data, and folders that hold nodes. The rest are devices: a disk
+# holds every file, a terminal gives away what is typed into it.
+_NO_DEVICE: Final = re.compile(
+    r"/dev/(?:null|zero|full|random|urandom|tty|stdin|stdout|stderr|(?:fd|shm|mqueue)(?:/.*)?"
+    r"|pts|input|mapper|block|char|bus|cpu|dri|net|snd|vfio|disk(?:/by-[a-z]+)?)",
+    re.DOTALL,
+)
 # Dot entries of the home that hold data and not settings.
 DATA_IN_HOME: Final = (".local/share", ".local/state", ".cache")
 
@@ -120,6 +146,10 @@ class PathView:
             return "user data"
         is_data = any(holds(data, inside) for data in DATA_IN_HOME)
         return "user data" if is_data else "user config"
+
+    def is_device(self, path: str) -> bool:
+        """Whether a read there takes what no file's permissions guard."""
+        return path.startswith("/dev/") and _NO_DEVICE.fullmatch(path) is None
 
     def in_project(self, path: str) -> bool:
         """Whether a write there is below the turn's project; the root itself is not."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from efr.policy.checks import printf_plain, sed_print_only
+from efr.policy.checks import date_prints, printf_plain, sed_print_only
 from efr.policy.reader import SimpleCommand
 
 FIRST_ROW: Final = 8  # 0 to 7 are the path rules
@@ -23,7 +23,8 @@ FIRST_ROW: Final = 8  # 0 to 7 are the path rules
 # `systemctl show` without a unit prints the manager's environment; env and printenv are missing
 # because they print tokens; `tail -f` and its like never end; `cd old new` edits $PWD; printf
 # evaluates numbers as arithmetic; --files0-from and `file -f` read what another file names; zsh
-# evaluates the value of `stat -A`.
+# evaluates the value of `stat -A`; `lspci -q` and `ss -r` ask a name server; `date 01020304` sets
+# the clock.
 _ROWS: Final = """
 ls
 pwd
@@ -45,7 +46,7 @@ whoami
 id
 groups
 hostname ! -F --file -b --boot max=0
-date ! -s --set
+date check=date_prints
 which
 type
 command [-v|-V]
@@ -71,7 +72,7 @@ jq ! -i --in-place -f --from-file -L --library-path env ENV include import
 ps ! e -e --format
 ps [-e|-ef|-eF|-ely|-eLf|-ejH] max=0 opt=0
 pgrep
-ss ! -K --kill -D --diag -E --events
+ss ! -K --kill -D --diag -E --events -r --resolve
 ip [addr|address|a] max=0
 ip [addr|address|a] [show|list]
 ip [route|r] max=0
@@ -95,7 +96,7 @@ git [remote] max=0
 git [--no-pager] [remote] max=0
 pacman [-Q*|--query]
 pacman [-Ss|-Ssq|-Sqs|-Si|-Sii] ! -y -u -w -c --refresh --sysupgrade --downloadonly --clean
-lspci
+lspci ! -q -Q -A -H -M -O
 lsusb
 sensors ! -s --set
 nproc
@@ -108,6 +109,7 @@ sed check=sed_print_only
 
 Check = Callable[[Sequence[str]], bool]
 CHECKS: Final[Mapping[str, Check]] = {
+    "date_prints": date_prints,
     "printf_plain": printf_plain,
     "sed_print_only": sed_print_only,
 }

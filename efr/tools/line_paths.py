@@ -9,6 +9,7 @@ by themselves, what an expansion holds.
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
@@ -21,6 +22,7 @@ _MOST_BASES: Final = 32  # each `cd` may double them; then the directory counts 
 _MOST_PARTS: Final = 8  # of one word; a real one has one or two
 # A program's own descriptors: no files of anybody, though they lead below /proc.
 _OWN_STREAMS: Final = re.compile(r"/dev/(?:stdin|stdout|stderr|fd/[0-9]+)")
+_LETTERS: Final = string.ascii_letters + string.digits
 _DIRECTORY_ENTRY: Final = re.compile(r"[-+][0-9]*")
 
 Program = Callable[["PathList", Sequence[LineWord]], None]
@@ -76,15 +78,18 @@ class PathList:
             self.declare(part, access)
 
     def option(self, word: LineWord, access: Access) -> None:
-        """The value in `--name=value`, `--name/value`, `-xvalue`."""
+        """The value in `--name=value`, `--name/value`, `-xvalue`, `-abxvalue`."""
         text = word.text
-        start = text.find("=") + 1
-        if not start and "/" in text:
-            start = text.index("/")
-        elif not start and not text.startswith("--"):
-            start = 2
-        if start and len(text) > start:
-            self.operand(word.tail(start), access)
+        starts = {text.find("=") + 1}
+        if "/" in text:
+            starts.add(text.index("/"))
+        if not text.startswith("--"):
+            starts.add(2)
+            # Behind a cluster the value of its last letter; a file's name starts with a dot or so.
+            starts.add(len(text) - len(text[1:].lstrip(_LETTERS)))
+        for start in sorted(starts):
+            if 0 < start < len(text):
+                self.operand(word.tail(start), access)
 
     # -- paths
 

@@ -43,7 +43,14 @@ def test_normal_form(path: str, expected: str) -> None:
         (f"{HOME}/.local/share/efr/secrets/k", "secrets"),
         ("/etc", "system"),
         ("/etc/shadow", "secrets"),
-        ("/etc/shadow-", "system"),
+        ("/etc/shadow-", "secrets"),
+        ("/etc/shadow.d", "system"),
+        ("/etc/ssh/ssh_host_ed25519_key", "secrets"),
+        ("/etc/ssh/ssh_host_ed25519_key.pub", "system"),
+        ("/etc/wireguard/wg0.conf", "secrets"),
+        ("/home/u/.pgpass", "secrets"),
+        ("/proc/kcore", "secrets"),
+        ("/dev/mem", "secrets"),
         ("/home/u2", "system"),
         ("/usr/.git/x", "system"),
         ("/proc/self/environ", "secrets"),
@@ -134,3 +141,23 @@ def test_secret_paths_of_the_settings() -> None:
     paths = view(replace(LINKED, secret_paths=("/data/u/vault", "/srv/keys")))
     assert paths.class_of(paths.form(f"{HOME}/vault/a")) == "secrets"
     assert paths.secret_below("/srv")
+
+
+@pytest.mark.parametrize(
+    ("path", "device"),
+    [
+        ("/dev/sda1", True),
+        ("/dev/disk/by-uuid/1-2", True),
+        ("/dev/mapper/root", True),
+        ("/dev/pts/3", True),
+        ("/dev/input/event0", True),
+        ("/dev/null", False),
+        ("/dev/shm/x", False),
+        ("/dev/disk/by-id", False),
+        ("/dev/pts", False),
+        ("/dev", False),
+        ("/device/x", False),
+    ],
+)
+def test_devices(path: str, device: bool) -> None:
+    assert view(IN_PROJECT).is_device(path) is device

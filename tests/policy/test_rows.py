@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from efr.policy.checks import printf_plain, sed_print_only
+from efr.policy.checks import date_prints, printf_plain, sed_print_only
 from efr.policy.reader import SimpleCommand, read_line
 from efr.policy.rows import FIRST_ROW, ROWS, TRUSTED_PROGRAMS, is_forbidden, matching_row
 
@@ -169,3 +169,38 @@ def test_a_word_more_never_makes_a_pattern_pass_a_bound(program: str, texts: lis
     if isinstance(read, tuple) and any(word.pattern for word in read[0].words):
         row = matching_row(SimpleCommand(read[0].words))
         assert row is None or row.takes_patterns
+
+
+@pytest.mark.parametrize(
+    ("words", "prints"),
+    [
+        ("", True),
+        ("+%s", True),
+        ("-u +%F", True),
+        ("-d now +%F", True),
+        ("-dnow", True),
+        ("-ud now", True),
+        ("--date now", True),
+        ("--da now", True),
+        ("--date=now +%s", True),
+        ("--reference /etc/hosts", True),
+        ("-Iseconds", True),
+        ("-uIseconds", True),
+        ("--iso-8601=seconds", True),
+        ("-dlast-sunday", True),
+        ("-- +%s", True),
+        ("12310000", False),
+        ("-u 12310000", False),
+        ("-d now 12310000", False),
+        ("-dnow 12310000", False),
+        ("-- 12310000", False),
+        ("-I 12310000", False),
+        ("-s now", False),
+        ("-us now", False),
+        ("--set=now", False),
+        ("--s now", False),
+        ("-", False),
+    ],
+)
+def test_date_prints(words: str, prints: bool) -> None:
+    assert date_prints(words.split()) is prints
