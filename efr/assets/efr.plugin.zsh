@@ -33,12 +33,13 @@ typeset -gA _efr_words=(
   ','       _efr_do_send
   ',new'    _efr_do_new
   ',!'      _efr_do_steer
+  ',resume' _efr_do_resume
   ',mode'   _efr_do_mode
   ',model'  _efr_do_model
   ',effort' _efr_do_effort
 )
-typeset -ga _efr_text_words=(',' ',new' ',!')
-typeset -ga _efr_typo_words=(model mode effort)
+typeset -ga _efr_text_words=(',' ',new' ',!' ',resume')
+typeset -ga _efr_typo_words=(model mode effort resume)
 
 # --- Small helpers. Each answers in REPLY. ---------------------------------------------------
 
@@ -123,7 +124,7 @@ _efr_run() {
   _efr_installed || return
   local context recent="[${(j:,:)_efr_recent}]" last=$_efr_last prompt=$_efr_prompt file= draft=
   local mode=$_efr_set[mode] model=$_efr_set[model] effort=$_efr_set[effort]
-  if [[ $2 == --steer ]]; then
+  if [[ $1 == resume || $2 == --steer ]]; then
     mode= model= effort= last= recent=
   fi
   _efr_context; context=$REPLY
@@ -202,6 +203,15 @@ _efr_do_steer() {
     return 2
   fi
   _efr_run send --steer
+}
+
+# What stands behind `,resume` (a row, an id, words) is text like a prompt: zsh never reads it.
+_efr_do_resume() {
+  emulate -L zsh
+  _efr_take "$@"
+  local _efr_prompt=$REPLY
+  _efr_run resume || return
+  _efr_new_wish=  # a conversation was chosen, so the next line starts none
 }
 
 _efr_do_mode()   { _efr_setting mode "$@" }

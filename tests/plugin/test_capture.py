@@ -116,6 +116,7 @@ def test_a_steer_carries_no_settings_and_no_command(start: Start) -> None:
         (",modek", ",model"),
         (",modle x", ",model"),
         (",effert", ",effort"),
+        (",resme rsync", ",resume"),
         (",enw", ",new"),
     ],
 )
@@ -196,3 +197,43 @@ def test_continuation_lines_and_vared_are_left_alone(start: Start) -> None:
     zsh.terminal.type("x\r")
     zsh.prompt()
     assert zsh.calls() == []
+
+
+RESUMES = [
+    (",resume", ""),
+    (",resume 2", "2"),
+    (",resume --take 2", "--take 2"),
+    (",resume rsync $(touch x) 'photos; touch x", "rsync $(touch x) 'photos; touch x"),
+]
+
+
+@pytest.mark.parametrize(("line", "text"), RESUMES)
+def test_what_stands_behind_resume_is_never_parsed_or_shown_in_arguments(
+    start: Start, line: str, text: str
+) -> None:
+    zsh = start(env={"EFR_MODE": "manual"})
+    zsh.line("false")
+    zsh.line(line)
+    call = zsh.call()
+    assert call.argv == ["resume"]
+    assert call.env["EFR_PROMPT"] == text
+    assert (call.env["EFR_MODE"], call.env["EFR_LAST_COMMAND"]) == ("", "")
+    assert call.context["tty"] == zsh.terminal.tty
+    assert not (zsh.home / "x").exists()
+    assert zsh.history() == line
+
+
+def test_a_resume_ends_the_wish_for_a_new_conversation(start: Start) -> None:
+    zsh = start()
+    zsh.line(",new")
+    zsh.line(",resume 2")
+    zsh.line(", hi")
+    assert [call.argv for call in zsh.calls()] == [["resume"], ["send"]]
+
+
+def test_a_resume_that_failed_keeps_the_wish(start: Start) -> None:
+    zsh = start(env={"STUB_STATUS": "1"})
+    zsh.line(",new")
+    zsh.line(",resume 2")
+    zsh.line(", hi")
+    assert [call.argv for call in zsh.calls()] == [["resume"], ["new"]]
