@@ -23,7 +23,7 @@ from efr.agent.ports import Ports
 from efr.agent.preamble import Host
 from efr.agent.shell_events import ShellEvents
 from efr.base.clock import Clock
-from efr.base.files import write_atomic
+from efr.base.files import make_private_dir, write_atomic
 from efr.base.ids import Ids
 from efr.base.roots import Roots
 from efr.base.version import VERSION
@@ -39,6 +39,7 @@ from efr.daemon.projects import KnownProjects, known_projects
 from efr.daemon.recent import Machine
 from efr.daemon.reload_notices import ReloadNotices
 from efr.daemon.rooms import Facts, Rooms
+from efr.daemon.setting_warnings import setting_warnings
 from efr.daemon.shell_looks import ShellLooks
 from efr.daemon.stopping import Started
 from efr.daemon.subreaper import OrphanReaper
@@ -65,6 +66,7 @@ from efr.text.redact import redact_title
 from efr.text.title import title_of
 from efr.threads import listener
 from efr.threads.catalog import CatalogFetcher
+from efr.threads.config_watch import ConfigWatch
 from efr.threads.conversations import ConversationWorkers
 from efr.threads.errands import Errands
 from efr.threads.handlers import Handlers
@@ -171,6 +173,7 @@ class Daemon:
         started.add("the model lists", fetcher.stop)
         fetcher.start()
         self._start_background(started, store, timer)
+        self._start_config_watch(started, providers)
 
     def _open_database(self) -> list[NotRun]:
         """Migrates and reconciles, before anything else uses the database."""
@@ -337,6 +340,18 @@ class Daemon:
         for one in work:
             started.add("periodic work", one.stop)
             one.start()
+
+    def _start_config_watch(self, started: Started, providers: Providers) -> None:
+        """Last of all: from here on a save of the settings is a reload."""
+        self._settings.warn_with(partial(setting_warnings, providers))
+        try:
+            make_private_dir(self._roots.config.path)
+        except OSError as exc:
+            _log.warning("there is no %s to watch: %s", self._roots.config.path, exc.strerror)
+        files = (self._roots.config_file, self._roots.projects_file)
+        watch = ConfigWatch(files, self._settings.reload, self._clock)
+        started.add("the watch of the settings", watch.stop)
+        watch.start()
 
     def _drop_receipts(self, store: _Store) -> Callable[[], object]:
         def drop() -> object:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,6 +59,8 @@ class LiveSettings:
         self._restart_needed: tuple[str, ...] = ()
         self._listeners: list[Callable[[Settings], None]] = []
         self._told: list[Callable[[t.ReloadResult], None]] = []
+        self._odd: Callable[[Settings], Sequence[str]] = lambda wanted: ()
+        self._warned: frozenset[str] = frozenset()
 
     def current(self) -> Settings:
         """The settings of now: a frozen value, safe to keep for one piece of work."""
@@ -74,6 +76,10 @@ class LiveSettings:
     def on_reload(self, listener: Callable[[t.ReloadResult], None]) -> None:
         """Calls `listener` with the outcome of every reload; as `on_change` otherwise."""
         self._told.append(listener)
+
+    def warn_with(self, odd: Callable[[Settings], Sequence[str]]) -> None:
+        """`odd` tells what to warn of in a file's settings, a sentence each, once they apply."""
+        self._odd = odd
 
     def reload(self) -> t.ReloadResult:
         """Reads the file again. Blocks; any thread."""
@@ -99,7 +105,18 @@ class LiveSettings:
             _log.info("the settings of %s apply", self._path)
             for listener in self._listeners:
                 listener(fresh)
-        return t.ReloadResult(applied=True, restart_needed=self._restart_needed)
+        return t.ReloadResult(
+            applied=True, restart_needed=self._restart_needed, warnings=self._warnings(wanted)
+        )
+
+    def _warnings(self, wanted: Settings) -> tuple[str, ...]:
+        """What is newly odd: each comes once, and again after it was put right in between."""
+        odd = tuple(self._odd(wanted))
+        fresh = tuple(sentence for sentence in odd if sentence not in self._warned)
+        self._warned = frozenset(odd)
+        for sentence in fresh:
+            _log.warning("%s: %s", self._path, sentence)
+        return fresh
 
     def status(self) -> t.ConfigStatus:
         """What `admin.status` tells about the file. Blocks on the file system."""

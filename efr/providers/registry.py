@@ -182,6 +182,21 @@ class Providers:
         facts = models.get(name) if name is not None else None
         return facts is None or (provider == ANTHROPIC and facts.max_output_tokens is None)
 
+    def setting_warnings(self) -> tuple[str, ...]:
+        """What of the model settings of now does not do what it says, a sentence each."""
+        provider = self.active().provider.id
+        settings = self._settings()
+        name, configured = settings.model.name, _configured(settings, provider)
+        found = []
+        if name is not None and is_foreign(name, provider, configured):
+            found.append(f"{name} is no model of {provider}: turns that name no model fail")
+        if (catalog := self._catalogs.get(provider)) is not None:
+            found += [
+                f"the context_window of {id_} is above the model's largest, which is used"
+                for id_ in too_large(catalog.state.entries, configured)
+            ]
+        return tuple(found)
+
     # --- the fetch loop's view ---
 
     def fetch_now(self, cancel: Cancel) -> None:

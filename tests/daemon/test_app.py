@@ -130,6 +130,7 @@ def test_every_thread_has_a_name_of_its_own(house: House) -> None:
         "timer",
         "catalog-fetch",
         "list-watch",
+        "config-watcher",
     }
 
 

@@ -84,3 +84,18 @@ def test_the_status_names_the_end_of_a_link(tmp_path: Path) -> None:
     path.symlink_to(target)
     settings = LiveSettings(path, Overrides({}), Settings())
     assert settings.status().symlink_target == str(target)
+
+
+def test_a_warning_comes_once_and_again_after_it_was_put_right(tmp_path: Path) -> None:
+    settings = live(tmp_path, "")
+    settings.warn_with(lambda wanted: ("odd",) if wanted.screen == "ghostty" else ())
+    assert settings.reload().warnings == ()
+    write(tmp_path, 'screen = "ghostty"\n')
+    assert settings.reload().warnings == ("odd",)
+    assert settings.reload().warnings == ()
+    write(tmp_path, "screen = 1\n")
+    assert settings.reload().warnings == ()
+    write(tmp_path, "")
+    assert settings.reload().warnings == ()
+    write(tmp_path, 'screen = "ghostty"\n')
+    assert settings.reload().warnings == ("odd",)

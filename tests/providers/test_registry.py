@@ -379,6 +379,20 @@ def test_a_named_model_runs_where_there_is_no_list_to_check_it(
     assert house.providers.active().provider.models()[0].id == "gpt-whatever"
 
 
+def test_settings_that_do_not_do_what_they_say_are_warned_of(make_house: MakeHouse) -> None:
+    house = make_house("openai-api")
+    assert house.providers.setting_warnings() == ()
+    house.settings = Settings(
+        model=Model(provider="openai-api", name="claude-opus-5-5"),
+        openai=OpenAI(models=(ModelEntry("gpt-5.5", 99_999_999, None),)),
+    )
+    assert house.providers.setting_warnings() == (
+        "claude-opus-5-5 is no model of openai-api: turns that name no model fail",
+        "the context_window of gpt-5.5 is above the model's largest, which is used",
+    )
+    assert make_house("demo", name="claude-opus-5-5").providers.setting_warnings() == ()
+
+
 # --- waiting for a list ---
 
 
