@@ -11,9 +11,13 @@ import os
 import select
 import sys
 
+from efr.cli.printing import columns_of
+from efr.cli.render.width import cells, cut
 from efr.cli.run import is_terminal
 from efr.cli.view.keymode import KeyMode
 
+_KEYS = " [y/N] "
+_LEAST_NAME = 12  # columns that still tell which one is meant
 _ERASE_ROW = "\r\x1b[K"  # ECMA-48 EL: from the cursor to the end of the row
 _READ = 64  # bytes: one key and the rest of its sequence
 
@@ -33,13 +37,22 @@ def ask(question: str, *, keep: bool = True) -> bool:
         return False
     try:
         keys.discard()
-        _show(f"{question} [y/N] ")
+        _show(question + _KEYS)
         key = _read_key(keys)
         return key == b"y"
     finally:
         keys.discard()
         _show("\n" if keep else _ERASE_ROW)
         keys.restore()
+
+
+def fitting(before: str, name: str, after: str) -> str:
+    """A question about something with a name, which is cut so that the question stays one row."""
+    columns = columns_of(2)
+    if columns is None:
+        return before + name + after
+    room = columns - cells(before + after + _KEYS) - 1  # the cursor stands behind it
+    return before + cut(name, max(room, _LEAST_NAME)) + after
 
 
 def _read_key(keys: KeyMode) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from efr.cli.asking import ask, can_ask
+from efr.cli.asking import ask, can_ask, fitting
 from efr.cli.errors import CommandError
 from efr.cli.render.conversations import named
 from efr.cli.run import Run
@@ -31,9 +31,8 @@ def delete(
     run: Run, connection: Connection, conversation_id: str, title: str | None, allowed: Allowed
 ) -> bool:
     """Deletes it and reports; False when the user said no. Raises CommandError, Refused."""
-    if not allowed.delete and not _ask(
-        f"Delete {named(title)}? Nothing takes a delete back.", allowed
-    ):
+    question = fitting("Delete ", named(title), "? Nothing takes a delete back.")
+    if not allowed.delete and not ask(question, keep=allowed.keep):
         return False
     held, running = allowed.held, allowed.running
     while True:
@@ -44,9 +43,8 @@ def delete(
         except Refused as refused:
             if not _turn_runs(refused, title) or running:
                 raise
-            running = _or_refuse(
-                f"A turn runs in {named(title)}.", "Stop it and delete?", allowed, conversation_id
-            )
+            fact = ("A turn runs in ", named(title), "")
+            running = _or_refuse(fact, "Stop it and delete?", allowed, conversation_id)
             if not running:
                 return False
             continue
@@ -55,22 +53,21 @@ def delete(
             return True
         if not isinstance(result, m.ConversationDeleteHeld) or held:
             raise CommandError("efrd is newer than this efr", fix="update efr")
-        where = f"{named(result.title or title)} is open in {visible_line(result.tty)}."
-        held = _or_refuse(where, "Delete it there too?", allowed, conversation_id)
+        fact = ("", named(result.title or title), f" is open in {visible_line(result.tty)}")
+        held = _or_refuse(fact, "Delete it there too?", allowed, conversation_id)
         if not held:
             return False
 
 
-def _or_refuse(fact: str, question: str, allowed: Allowed, conversation_id: str) -> bool:
+def _or_refuse(
+    fact: tuple[str, str, str], question: str, allowed: Allowed, conversation_id: str
+) -> bool:
     """The answer; without a terminal nobody can give one. Raises CommandError."""
+    before, name, after = fact
     if not can_ask():
         fix = f"efr conversation delete {conversation_id} --yes --force deletes it all the same"
-        raise CommandError(fact.removesuffix("."), fix=fix)
-    return _ask(f"{fact} {question}", allowed)
-
-
-def _ask(question: str, allowed: Allowed) -> bool:
-    return ask(question, keep=allowed.keep)
+        raise CommandError("".join(fact), fix=fix)
+    return ask(fitting(before, name, f"{after}. {question}"), keep=allowed.keep)
 
 
 def _turn_runs(refused: Refused, title: str | None) -> bool:

@@ -6,7 +6,7 @@ Blocks on the daemon and on the answer of the question.
 from __future__ import annotations
 
 from efr.cli.asker import Asker
-from efr.cli.asking import ask, can_ask
+from efr.cli.asking import ask, can_ask, fitting
 from efr.cli.errors import DONE, FAILED, CommandError
 from efr.cli.printing import print_lines
 from efr.cli.render.conversations import NO_PROJECT, named
@@ -36,10 +36,11 @@ def resume_here(
             return DONE
         if not isinstance(result, m.ConversationResumeHeld) or take:
             raise CommandError("efrd is newer than this efr", fix="update efr")
-        held = f"{named(result.title)} is open in {visible_line(result.tty)}"
+        name, where = named(result.title), f" is open in {visible_line(result.tty)}"
         if not can_ask():
-            raise CommandError(held, fix=f"efr resume --take {conversation_id} moves it here")
-        if not ask(f"{held}. Move it here?"):
+            fix = f"efr resume --take {conversation_id} moves it here"
+            raise CommandError(name + where, fix=fix)
+        if not ask(fitting("", name, f"{where}. Move it here?")):
             run.note("nothing moved")
             return FAILED
         take = True

@@ -25,6 +25,7 @@ from efr.cli.asker import Asker
 from efr.cli.deletion import Allowed, delete
 from efr.cli.errors import DONE, INTERRUPTED, CommandError
 from efr.cli.exits import explain
+from efr.cli.printing import columns_of
 from efr.cli.prompt import WHOLE_ID
 from efr.cli.run import Run
 from efr.client.connection import Connection
@@ -34,6 +35,7 @@ from efr.wire import methods as m
 OLDEST = (0, 46)  # sets FZF_QUERY
 VERSION_LIMIT_S = 1.0  # it prints and ends; a wrapper that hangs must not hang `,resume`
 ASKER = "EFR_PICKER"  # what efr tells its own commands below fzf: a JSON object
+WIDE_COLUMNS, PREVIEW_PERCENT = 100, 40  # from there on it stands on the right, so wide
 ROWS, PREVIEW = "picker-rows", "picker-preview"  # hidden subcommands
 _DELETE = "ctrl-d"
 _ACCEPTED, _NO_MATCH, _CLOSED = 0, 1, 130  # exit codes of fzf
@@ -138,11 +140,13 @@ def arguments() -> list[str]:
         f"--expect={_DELETE}",
         f"--bind=start:reload({rows})",
         f"--bind=change:first+reload({rows})",
+        f"--bind=resize:reload({rows})",
         "--bind=load:refresh-preview",
         "--bind=enter:accept-non-empty",
         f"--preview={preview} {{1}}",
-        # The threshold is the preview's own width: half of about 100 columns.
-        "--preview-window=right,50%,wrap,<48(down,50%,wrap)",
+        # The threshold is the preview's own width.
+        f"--preview-window=right,{PREVIEW_PERCENT}%,wrap"
+        f",<{WIDE_COLUMNS * PREVIEW_PERCENT // 100}(down,50%,wrap)",
     ]
 
 
@@ -159,7 +163,7 @@ def environment(env: Mapping[str, str], asker: Asker, query: str) -> dict[str, s
         **_plain(env),
         "SHELL": "/bin/sh",  # runs the commands; the user's own would read its start-up files
         "FZF_DEFAULT_OPTS": f"--query={shlex.quote(line)}",
-        ASKER: json.dumps(asker.members),
+        ASKER: json.dumps({**asker.members, "columns": columns_of()}),
     }
 
 

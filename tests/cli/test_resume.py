@@ -35,8 +35,8 @@ def summary(conversation_id: str, title: str | None, **members: Any) -> Frame:
 
 
 def found(conversation_id: str, title: str | None, turns: int = 2, **members: Any) -> Frame:
-    row = {"summary": summary(conversation_id, title), "route": PROJECT, "project": "app"}
-    search = {name: members.pop(name) for name in ("hit", "title_ranges") if name in members}
+    row: Frame = {"summary": summary(conversation_id, title), "route": PROJECT, "project": "app"}
+    search: Frame = {name: members.pop(name) for name in ("hit", "title_ranges") if name in members}
     return {
         "conversation": {**row, "turns": turns, **members},
         "short_id": conversation_id[:8],

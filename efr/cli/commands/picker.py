@@ -17,7 +17,7 @@ from efr.cli.errors import DONE, CommandError
 from efr.cli.exits import explain
 from efr.cli.listing import Listing, recent, search
 from efr.cli.look import look
-from efr.cli.picker import ASKER
+from efr.cli.picker import ASKER, PREVIEW_PERCENT, WIDE_COLUMNS
 from efr.cli.render.conversations import index_line, search_line, unnumbered
 from efr.cli.render.paint import Palette, paint
 from efr.cli.render.spans import MUTED, Line, row, text_of
@@ -33,15 +33,16 @@ _HITS = 20
 _NEWEST = 40  # events that a preview without a query shows the end of
 FAULTS = (CommandError, RootError, ClientError)  # what `explain` has a sentence for
 _HELP = "Enter continues it here · Ctrl+D deletes it · Esc closes"
-_MARGIN = 3  # columns: fzf's pointer and mark before a row, and one behind it
-_WIDE = 97  # columns from which the preview stands on the right (see efr.cli.picker)
+_MARGIN = 4  # columns: fzf's pointer and mark before a row, its scrollbar behind it
+_USUAL_COLUMNS = 80
 
 
 def rows(run: Run) -> int:
     """Prints a header and one row for each conversation: its id, a tab, the columns."""
     colors = _colors(run)
-    columns = _number(run.env.get("FZF_COLUMNS", ""), 80)
-    room = (columns // 2 if columns >= _WIDE else columns) - _MARGIN
+    columns = _columns(run)
+    beside = PREVIEW_PERCENT if columns >= WIDE_COLUMNS else 0
+    room = columns * (100 - beside) // 100 - _MARGIN
     try:
         with _connect(run) as connection:
             listing = _listing(run, connection)
@@ -113,8 +114,13 @@ def _connect(run: Run) -> Connection:
 
 
 def _asker(run: Run) -> dict[str, Any]:
-    members = json.loads(run.env.get(ASKER) or "{}")
-    return {name: members[name] for name in ("tty", "pwd") if members.get(name)}
+    told = _told(run)
+    return {name: told[name] for name in ("tty", "pwd") if told.get(name)}
+
+
+def _told(run: Run) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(run.env.get(ASKER) or "{}")
+    return told
 
 
 def _query(run: Run) -> str:
@@ -133,8 +139,11 @@ def _colors(run: Run) -> Palette:
     return look(run.env, os.getuid(), terminal=True).colors
 
 
-def _number(text: str, default: int) -> int:
-    return int(text) if text.isdecimal() else default
+def _columns(run: Run) -> int:
+    """fzf's width; at its start it does not tell one, so efr does."""
+    told = run.env.get("FZF_COLUMNS", "")
+    known = int(told) if told.isdecimal() else 0
+    return known or _told(run).get("columns") or _USUAL_COLUMNS
 
 
 def _print_row(conversation_id: str, line: Line, colors: Palette) -> None:
