@@ -17,6 +17,9 @@ _PATTERN: Final = frozenset("*?[~^#")
 _HOME: Final = re.compile(r"~(?=[/\s;&|<>(){}`]|\Z)|\$(?:HOME\b|\{HOME\})(?=[/\s\"';&|<>(){}`]|\Z)")
 _HOME_IN_DOUBLE: Final = re.compile(r"\$(?:HOME\b|\{HOME\})(?=[/\"]|\Z)")
 _COPY: Final = re.compile(r"[<>]&(?:[0-9]+|-|p)(?=[\s;&|<>(){}`]|\Z)")
+# Text that means itself, taken at once: a line may hold a whole file as a here-document.
+_PLAIN_RUN: Final = re.compile(r"[A-Za-z0-9_./,%+@-]+")
+_DOUBLE_RUN: Final = re.compile(r"[^\"\\`$!]+")
 _HERE: Final = re.compile(r"<<<|<<-?")
 _WRITES: Final = re.compile(r"&>>?[|!]?|>>?[|!]|>>?&|>&|<>|>>?")
 _ANSI: Final = re.compile(r"\$'(?:\\.|[^'\\])*+(?:'|\Z)", re.DOTALL)
@@ -194,6 +197,10 @@ class _Splitter:
             return
         self.opaque = self.opaque or sign == "!"
         word = self._word()
+        if run := _PLAIN_RUN.match(self._text, self._at):
+            word.add(run[0])
+            self._at = run.end()
+            return
         if sign in _PATTERN and word.pattern_at is None and not self._is_inner_home():
             word.pattern_at = word.size
         word.add(sign)
@@ -265,9 +272,10 @@ class _Splitter:
         elif sign == "$":
             self._dollar_in_double(word)
         else:
+            run = _DOUBLE_RUN.match(text, at)
             self.opaque = self.opaque or sign == "!"
-            word.add(sign)
-            self._at += 1
+            word.add(sign if run is None else run[0])
+            self._at = at + 1 if run is None else run.end()
 
     def _dollar_in_double(self, word: _Word) -> None:
         text, at = self._text, self._at
