@@ -168,7 +168,10 @@ class History:
 
     def _phrase(self, least: int, most: int) -> str:
         count = self._random.randint(least, most)
-        return " ".join(self._random.choices(self._words, cum_weights=self._weights, k=count))
+        words = self._random.choices(self._words, cum_weights=self._weights, k=count)
+        if self._random.random() < 0.12:  # a commit, a port, a pid: words that never come again
+            words[self._random.randrange(count)] = f"{self._random.getrandbits(28):07x}"
+        return " ".join(words)
 
     def _word(self) -> str:
         return self._random.choices(self._words, cum_weights=self._weights)[0]

@@ -39,11 +39,13 @@ from efr.daemon.projects import KnownProjects, known_projects
 from efr.daemon.recent import Machine
 from efr.daemon.reload_notices import ReloadNotices
 from efr.daemon.rooms import Facts, Rooms
+from efr.daemon.searching import Searches
 from efr.daemon.setting_warnings import setting_warnings
 from efr.daemon.shell_looks import ShellLooks
 from efr.daemon.stopping import Started
 from efr.daemon.subreaper import OrphanReaper
 from efr.daemon.subscriptions import Subscriptions
+from efr.daemon.upkeep import Upkeep
 from efr.daemon.waits import Waits
 from efr.daemon.watches import Watches
 from efr.policy.rows import TRUSTED_PROGRAMS
@@ -54,7 +56,7 @@ from efr.providers.retry import Sender, pause
 from efr.shell.contract import ShellSettings
 from efr.shell.hidden import ShellDeps
 from efr.shell.shells import Shells
-from efr.store import db, queries, receipts
+from efr.store import db, queries
 from efr.store.errors import StoreBusy
 from efr.store.feed import Feed
 from efr.store.migrate import migrate
@@ -86,9 +88,7 @@ _log = logging.getLogger("efr.daemon")
 
 Fatal = Callable[[str, BaseException], None]
 
-DAY_S = 86_400.0
 ORPHANS_S = 60.0  # how long the exit of an orphan may wait: a dead process holds only its pid
-LONE_RECEIPTS_US = 30 * 86_400 * 1_000_000  # answers without a conversation stay 30 days
 AFTER_CLIENTS_S = 1.0  # of the stop's deadline, for what comes after the last client
 AFTER_SHELLS_S = 1.5  # and after the shells
 
@@ -144,6 +144,7 @@ class Daemon:
         self._fatal = fatal
         self._started_at_us = outside.clock.now_us()
         self._looks = Looks(outside.clock)
+        self._upkeep = Upkeep(roots, outside.env, outside.clock, outside.ids)
 
     def start(self, started: Started) -> None:
         """Starts everything; clients can connect when it returns. Raises what kept it from that."""
@@ -172,7 +173,7 @@ class Daemon:
         self._serve(started, rooms)
         started.add("the model lists", fetcher.stop)
         fetcher.start()
-        self._start_background(started, store, timer)
+        self._start_background(started, store, timer, rooms)
         self._start_config_watch(started, providers)
 
     def _open_database(self) -> list[NotRun]:
@@ -180,7 +181,9 @@ class Daemon:
         with closing(db.open(self._roots.database)) as conn:
             migrate(conn)
             close_open_segments(conn, self._roots.recordings, self._started_at_us)
-            return reconcile(conn, self._clock)
+            not_run = reconcile(conn, self._clock)
+            self._upkeep.put_in_order(conn)
+            return not_run
 
     def _start_store(self, started: Started) -> _Store:
         path, feed = self._roots.database, Feed()
@@ -280,6 +283,9 @@ class Daemon:
         watches = self._start_watches(started, store, projects, agent)
         errands = Errands(self._clock)
         started.add("the errands", errands.stop)
+        upkeep, writer, feed = self._upkeep, store.writer, store.feed
+        indexer = upkeep.indexer(writer, feed, lambda: workers.count > 0, self._fatal)
+        lanes = upkeep.lanes(started)
         return Rooms(
             facts=Facts(self._daemon_id, VERSION, os.getpid(), self._started_at_us, host.home),
             roots=self._roots,
@@ -292,6 +298,9 @@ class Daemon:
             watches=watches,
             model_side=ModelSide(os.getpid(), shells.sessions),
             waits=Waits(errands, fetcher, lambda: providers.active().provider.id),
+            searches=Searches(lanes, lambda: indexer.building, self._clock),
+            indexer=indexer,
+            deleter=upkeep.deleter(store.readers, writer, feed, agent, shells),
             working=lambda: workers.count,
             shells=lambda: shells.count,
         )
@@ -331,15 +340,14 @@ class Daemon:
         handlers.start()
         server.start()
 
-    def _start_background(self, started: Started, store: _Store, timer: Timer) -> None:
-        every = partial(Every, timer=timer, clock=self._clock)
-        work = (
-            every("taking the exits of orphans", ORPHANS_S, OrphanReaper().sweep),
-            every("dropping old receipts", DAY_S, self._drop_receipts(store)),
-        )
-        for one in work:
-            started.add("periodic work", one.stop)
-            one.start()
+    def _start_background(
+        self, started: Started, store: _Store, timer: Timer, rooms: Rooms
+    ) -> None:
+        sweep = OrphanReaper().sweep
+        orphans = Every("taking the exits of orphans", ORPHANS_S, sweep, timer, self._clock)
+        started.add("periodic work", orphans.stop)
+        orphans.start()
+        self._upkeep.start(started, store.readers, store.writer, timer, rooms.indexer)
 
     def _start_config_watch(self, started: Started, providers: Providers) -> None:
         """Last of all: from here on a save of the settings is a reload."""
@@ -353,13 +361,6 @@ class Daemon:
         started.add("the watch of the settings", watch.stop)
         watch.start()
 
-    def _drop_receipts(self, store: _Store) -> Callable[[], object]:
-        def drop() -> object:
-            before_us = self._clock.now_us() - LONE_RECEIPTS_US
-            return store.writer.post(lambda conn: receipts.drop_old(conn, before_us))
-
-        return drop
-
     def _greeting(self) -> Greeting:
         return Greeting(
             daemon_id=self._daemon_id,
@@ -370,6 +371,7 @@ class Daemon:
                 snapshot_live=True,
                 approval_local_only=True,
                 conversations_watch=True,
+                search=True,
             ),
             paths=t.DaemonPaths(
                 scratch_root=str(self._roots.scratch), data_dir=str(self._roots.data.path)

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from efr.agent.agent import Agent
 from efr.agent.ports import Caller
 from efr.base.roots import Roots
+from efr.daemon.deleting import Deleter
 from efr.daemon.live_settings import LiveSettings
 from efr.daemon.peers import ModelSide
 from efr.daemon.projects import KnownProjects
+from efr.daemon.searching import Searches
 from efr.daemon.subscriptions import Subscriptions
 from efr.daemon.waits import Waits
 from efr.daemon.watches import Watches
 from efr.providers.registry import Providers
+from efr.threads.indexer import Indexer
 from efr.threads.readers import ReaderPool
 from efr.threads.requests import Peer
 from efr.wire import types as t
@@ -46,6 +49,9 @@ class Rooms:
     watches: Watches
     model_side: ModelSide
     waits: Waits  # for requests that wait long
+    searches: Searches
+    indexer: Indexer
+    deleter: Deleter
     working: Callable[[], int]  # conversations with work in progress
     shells: Callable[[], int]  # hidden shells that run
 

@@ -124,6 +124,9 @@ def test_every_thread_has_a_name_of_its_own(house: House) -> None:
     assert names == {
         "store-writer",
         *(f"store-reader-{n}" for n in range(1, 5)),
+        *(f"search-lane-{n}" for n in range(1, 4)),
+        "search-indexer",
+        "recording-collector",
         "socket-server",
         *(f"handler-{n}" for n in range(1, 9)),
         "pty-reader",

@@ -77,6 +77,7 @@ def test_a_hello_announces_what_is_built(daemon: Daemon) -> None:
         "snapshot_live": True,
         "approval_local_only": True,
         "conversations_watch": True,
+        "search": True,
     }
     assert hello["paths"] == {
         "scratch_root": str(daemon.roots.scratch),

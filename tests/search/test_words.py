@@ -66,6 +66,10 @@ def test_the_pattern_and_the_tokenizer_agree(query: str, text: str) -> None:
     split = looking._words(plain)
     assert looking.ranges(plain) == [list(_ranges(one, split)) for one in looking.wanted]
     assert looking.count(plain) == len(split)
+    for one, found in zip(looking.wanted, looking.ranges(plain), strict=True):
+        if found and "".join(one.words).isascii():
+            held = CONN.execute("SELECT ' ' || lower(?) || ' ' GLOB ?", (plain, one.glob)).get
+            assert held == 1
 
 
 @given(st.text(max_size=30))

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from efr.daemon.dispatch import Run
-from efr.daemon.methods import admin, conversations, projects, turns
+from efr.daemon.methods import admin, conversations, deletes, projects, search, turns
 from efr.daemon.rooms import Rooms
 from efr.threads.requests import Call
 from efr.wire import types as t
@@ -20,10 +20,13 @@ from efr.wire.table import METHODS
 SERVED: dict[str, Callable[[Rooms, Any, Call], Any]] = {
     "conversations.list": conversations.conversations_list,
     "conversations.recent": conversations.conversations_recent,
+    "conversations.search": search.conversations_search,
     "conversations.watch": conversations.conversations_watch,
     "conversation.subscribe": conversations.conversation_subscribe,
     "conversation.history": conversations.conversation_history,
+    "conversation.search": search.conversation_search,
     "conversation.resume": conversations.conversation_resume,
+    "conversation.delete": deletes.conversation_delete,
     "prompt.send": turns.prompt_send,
     "prompt.withdraw": turns.prompt_withdraw,
     "turn.interrupt": turns.turn_interrupt,

@@ -12,6 +12,7 @@ from efr.base.clock import Clock
 from efr.store.db import Connection
 
 ROW_CAP: Final = 2000  # documents scored: a word that is everywhere has no better rows further down
+TITLE_CAP: Final = 500  # titles scored: more share a word that says little
 TIME_CAP_S: Final = 0.15  # somebody is typing; a later answer would meet another query
 
 # Steps of SQLite's machine between two looks at the clock: about 500 rows. Looking costs a change

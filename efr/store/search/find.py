@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from efr.base.clock import Clock
 from efr.store.db import Connection
-from efr.store.search.caps import ROW_CAP, Cap
+from efr.store.search.caps import ROW_CAP, TITLE_CAP, Cap
 from efr.store.search.documents import DocKind
 from efr.store.search.lines import Line, first_lines, matching_lines, merged
 from efr.store.search.ranking import WEIGHTS, Candidate, best_first, corpus, title_score
@@ -133,16 +133,21 @@ def _statement(
 
 
 def _titles(conn: Connection, words: Words, cap: Cap) -> tuple[list[Candidate], int]:
-    """The titles that match, and how many there are to look at."""
+    """The titles that match, of the newest that may, and how many titles there are.
+
+    A title stands in its first prompt too, so one that is not looked at is still found there.
+    """
     found: list[Candidate] = []
     totals = None
-    # SQLite's lower() knows ASCII alone; another title (more bytes than letters) is looked at here.
-    holds = " AND ".join("instr(lower(title), ?) > 0" for _ in words.wanted)
+    # SQLite's lower() and its ranges know ASCII alone; other titles (more bytes than letters) come
+    # as they are.
+    holds = " AND ".join(_HOLDS for _ in words.wanted)
     rows: Any = conn.execute(
         "SELECT conversation_id, title, first_seq FROM search_titles"
         f" WHERE (({holds}) OR octet_length(title) > length(title))"
-        " AND EXISTS (SELECT 1 FROM conversations WHERE id = conversation_id)",
-        tuple(one.words[0] for one in words.wanted),
+        " AND EXISTS (SELECT 1 FROM conversations WHERE id = conversation_id)"
+        f" ORDER BY first_seq DESC LIMIT {TITLE_CAP}",
+        [value for one in words.wanted for value in (one.words[0], one.glob)],
     ).fetchall()
     for conversation_id, title, first_seq in rows:
         if counts := words.counts(title):
@@ -154,6 +159,9 @@ def _titles(conn: Connection, words: Words, cap: Cap) -> tuple[list[Candidate], 
             found.append(Candidate(conversation_id, None, first_seq, score))
     return found, int(conn.execute("SELECT count(*) FROM search_titles").get)
 
+
+# GLOB alone would try a word at each place of each title.
+_HOLDS: Final = "CASE WHEN instr(lower(title), ?) THEN ' ' || lower(title) || ' ' GLOB ? ELSE 0 END"
 
 _SHOWN: Final = """
 SELECT events.seq, events.turn_id, events.created_at, doc.text, titles.title

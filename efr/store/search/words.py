@@ -25,14 +25,16 @@ Range = tuple[int, int]  # half open, in code points
 class Wanted(NamedTuple):
     """One item of a query: words that follow each other. `prefix`: the last one may go on.
 
-    `match` is the item as FTS5 reads it, quoted, so that nothing in it is an operator; `ascii`
-    finds it in lower case ASCII, each place of it as group 1.
+    `match` is the item as FTS5 reads it, quoted, so that nothing in it is an operator. `ascii`
+    finds it in lower case ASCII, each place of it as group 1; `glob` is true of every such text
+    that holds it, with a blank at both ends.
     """
 
     words: tuple[str, ...]
     prefix: bool
     match: str
     ascii: re.Pattern[str]
+    glob: str
 
 
 class _Word(NamedTuple):
@@ -59,7 +61,7 @@ class Words:
             if words:
                 prefix = item.last_word and len(words[-1]) >= PREFIX_FROM
                 match = f'"{item.text}"{" *" if prefix else ""}'
-                yield Wanted(words, prefix, match, _pattern(words, prefix))
+                yield Wanted(words, prefix, match, _pattern(words, prefix), _glob(words, prefix))
 
     def count(self, text: str) -> int:
         """How many words a text has."""
@@ -104,6 +106,12 @@ def _pattern(words: Sequence[str], prefix: bool) -> re.Pattern[str]:
     inner = "[^a-z0-9]+".join(map(re.escape, words))
     end = "[a-z0-9]*" if prefix else "(?![a-z0-9])"
     return re.compile(f"(?=(?<![a-z0-9])({inner}{end}))", re.ASCII)
+
+
+def _glob(words: Sequence[str], prefix: bool) -> str:
+    """For SQLite's GLOB; a folded word holds none of its signs."""
+    end = "*" if prefix else "[^a-z0-9]*"
+    return f"*[^a-z0-9]{'[^a-z0-9]*'.join(words)}{end}"
 
 
 def _ranges(one: Wanted, words: Sequence[_Word]) -> Iterator[Range]:
