@@ -13,6 +13,7 @@ from tests.harness.terminal import Terminal
 
 ROOT = Path(__file__).parents[2]
 PROMPT = "%"
+OLD_FZF = "#!/bin/sh\necho 0.38.0\n"  # Debian 12's, too old for the picker
 
 Zsh = Callable[..., Terminal]
 
@@ -25,7 +26,7 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
 
 @pytest.fixture
 def zsh(daemon: Daemon, tmp_path: Path) -> Iterator[Zsh]:
-    """Opens terminals; each shows a prompt when it is given out."""
+    """Opens terminals; each shows a prompt when it is given out. `fzf`: the one on the PATH."""
     programs = tmp_path / "bin"
     programs.mkdir()
     launcher = programs / "efr"
@@ -42,7 +43,14 @@ def zsh(daemon: Daemon, tmp_path: Path) -> Iterator[Zsh]:
     )
     opened: list[Terminal] = []
 
-    def begin(**size: int) -> Terminal:
+    def begin(*, fzf: Path | str = OLD_FZF, **size: int) -> Terminal:
+        picker = programs / "fzf"
+        picker.unlink(missing_ok=True)
+        if isinstance(fzf, Path):
+            picker.symlink_to(fzf)
+        else:
+            picker.write_text(fzf)
+            picker.chmod(0o755)
         terminal = Terminal(
             ["zsh", "-i"],
             {
