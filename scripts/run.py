@@ -163,8 +163,8 @@ def write_zshrc(home: Path, *, user_rc: bool) -> Path:
 def open_shell(home: Path, env: dict[str, str], why: str) -> int:
     """An interactive zsh in the user's own directory; its end ends everything."""
     user_rc = (Path(env.get("HOME", "/")) / ".zshrc").exists()
-    print(f"efr: a throwaway daemon with {why}. Try:  , what is in this directory")
-    print("A line with a comma in front goes to the agent; Ctrl+D ends this shell and the daemon.")
+    print(f"efr: a throwaway daemon with {why}.")
+    print("Try:  , what is in this directory   (Ctrl+D ends the shell and the daemon)")
     folder = write_zshrc(home, user_rc=user_rc)
     shell = subprocess.Popen(["zsh", "-i"], env={**env, "ZDOTDIR": str(folder)})
     old = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C belongs to the shell

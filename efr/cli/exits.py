@@ -57,7 +57,8 @@ def _refused(error: Refused) -> CommandError:
     if error.code == "invalid" and error.detail("setting") is not None:
         return CommandError(message, fix=_choices(error), code=USAGE)
     if error.code == "unauthorized":
-        return CommandError(message, fix=login_line(error.detail("provider")))
+        told = "efr login " in message  # the sentence names the way out itself
+        return CommandError(message, fix="" if told else login_line(error.detail("provider")))
     return CommandError(message, code=FAILED)
 
 

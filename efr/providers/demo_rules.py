@@ -120,7 +120,10 @@ def _say_run(match: re.Match[str], results: Sequence[DemoResult]) -> str:
 def _told(result: DemoResult) -> str:
     command = result.call.input.get("command")
     if result.exit_code is None:
-        return f"`{command}` did not finish by itself: {not_done(result)}"
+        lines = result.text.strip().splitlines() or ["it gave no reason"]
+        if lines[-1].startswith("["):
+            return f"`{command}` did not finish by itself: {lines[-1][1:-1]}."
+        return f"`{command}` did not run: {lines[0].partition('. ')[0].removesuffix('.')}."
     ended = f"`{command}` ended with exit code {result.exit_code}"
     text = result.text.strip()
     return f"{ended} and printed:\n{quoted(text)}" if text else f"{ended} and printed nothing."

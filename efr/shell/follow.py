@@ -260,9 +260,7 @@ class Follower:
         text, truncated = self._output(run.ended or run.began)
         kind: EndKind = "exited" if self._stopper is None else self._stopped_as
         note = None
-        if kind == "interrupted":
-            note = notes.INTERRUPTED
-        elif kind == "needs_input":
+        if kind == "needs_input":
             contained = run.call.nonce is not None
             note = notes.NO_SECRET_INSIDE if contained else notes.NEEDS_INPUT
         elif run.sentinel is not None and run.status is None:

@@ -13,7 +13,6 @@ ANOTHER_WAITS: Final = (
     "Two calls are already running or waiting in this shell. Nothing ran; wait for their results."
 )
 INTERRUPTED_BEFORE: Final = "Stopped before it was typed into the shell. Nothing ran."
-INTERRUPTED: Final = "The command was stopped."
 UNSTOPPABLE: Final = (
     "The command could not be stopped: the shell itself runs it and ignores the signal. It was left"
     " running and blocks this shell."
@@ -66,7 +65,7 @@ def busy(line: str, limit_s: float) -> str:
     """An earlier command holds the shell."""
     return (
         f"An earlier command still runs in this shell: {line!r}. Nothing ran; waited {limit_s:g} s"
-        " for it. Wait and try again, or ask the user to stop it with `efr shell stop`."
+        " for it. Wait and try again, or ask the user to end it, or to go on with `,new`."
     )
 
 
@@ -80,5 +79,5 @@ def left_running(limit_s: float, state: InputState, full_screen: bool) -> str:
         why = "It is still running"
     return (
         f"The command did not end within {limit_s:g} s. {why}. It was left running, and the shell"
-        " takes no other command until it ends; the user can stop it with `efr shell stop`."
+        " takes no other command until it ends; the user can end it, or go on with `,new`."
     )

@@ -173,9 +173,12 @@ def test_a_sleep_asks_for_enough_time() -> None:
 @pytest.mark.parametrize(
     ("output", "why"),
     [
-        ("The user said no.", "The user said no."),
-        ("half\n[still running after 30 s, cwd /]", "still running after 30 s, cwd /"),
-        ("", "it gave no reason"),
+        ("The user said no. Ask them.", "did not run: The user said no."),
+        (
+            "half\n[still running after 30 s, cwd /]",
+            "did not finish by itself: still running after 30 s, cwd /.",
+        ),
+        ("", "did not run: it gave no reason."),
     ],
 )
 def test_a_call_that_did_not_end_is_told_as_such(output: str, why: str) -> None:
@@ -183,7 +186,7 @@ def test_a_call_that_did_not_end_is_told_as_such(output: str, why: str) -> None:
     denied = ToolResultBlock(first.message.calls[0].call_id, output, is_error=True)
     said = ask(prompt("run: rm -rf x"), first.message, Message("user", (denied,)))
 
-    assert said.message.text == f"`rm -rf x` did not finish by itself: That did not work: {why}"
+    assert said.message.text == f"`rm -rf x` {why}"
 
 
 def test_an_exit_code_without_a_directory_is_read_too() -> None:

@@ -70,6 +70,22 @@ def test_a_loop_of_the_shell_stops_at_the_interrupt(quick: Rig) -> None:
     assert quick.run("echo next").output == "next\n"
 
 
+@pytest.mark.parametrize(
+    "trap",
+    [
+        "trap '' INT",
+        "trap 'echo trapped' INT DEBUG ZERR",
+        "TRAPINT() { return 0 }; TRAPDEBUG() { echo trapped }",
+    ],
+)
+def test_a_trap_of_an_earlier_line_is_gone(quick: Rig, trap: str) -> None:
+    quick.run(trap)
+
+    assert quick.run("echo next; false").output == "next\n"
+    end = stop_when_running(quick, "echo go; while :; do :; done")
+    assert (end.kind, end.left_running) == ("interrupted", False)
+
+
 def test_a_raw_program_gets_the_interrupt_too(quick: Rig) -> None:
     end = stop_when_running(quick, "sh -c 'stty raw -echo; echo go; sleep 60'; echo after")
 

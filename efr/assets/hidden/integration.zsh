@@ -107,6 +107,10 @@ _efr_hs_plain() {
   SAVEHIST=0
   MAILCHECK=0
   zle_highlight=(none)
+  # A shell that ignores Ctrl+C could not be stopped, and a trap would run with later lines.
+  builtin trap - INT QUIT TERM HUP DEBUG ZERR
+  builtin unset 'functions[TRAPINT]' 'functions[TRAPQUIT]' 'functions[TRAPTERM]' \
+    'functions[TRAPHUP]' 'functions[TRAPDEBUG]' 'functions[TRAPZERR]' 2>/dev/null
   _efr_hs_keys
   _efr_hs_tidy
 }

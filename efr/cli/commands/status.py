@@ -39,7 +39,10 @@ def facts(found: m.AdminStatusResult, now_us: int, socket: str) -> list[Fact]:
         ("started", f"{found.started_at}, {age} ago"),
         ("socket", socket),
         ("screen", found.screen_backend),
-        ("working", f"{found.conversations} conversations, {found.shells} shells"),
+        (
+            "working",
+            f"{_count(found.conversations, 'conversation')}, {_count(found.shells, 'shell')}",
+        ),
     ]
     lines += [("provider", _provider(one, now_us)) for one in found.providers]
     lines += _config(found.config)
@@ -49,6 +52,10 @@ def facts(found: m.AdminStatusResult, now_us: int, socket: str) -> list[Fact]:
     if found.catalog is not None:
         lines.append(("catalog", catalog_text(found.catalog, now_us)))
     return lines
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _provider(one: t.ProviderStatus, now_us: int) -> str:

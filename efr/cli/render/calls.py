@@ -25,6 +25,7 @@ from efr.cli.render.spans import (
     hang,
     join,
     row,
+    wrap,
 )
 from efr.cli.render.times import clock_text
 from efr.cli.render.width import cells, cut, split_at
@@ -40,7 +41,12 @@ _INDENT = 4
 _TAIL_LINES = 3
 _DETAILS = ("command", "cmd", "path", "file", "url", "query")
 _FILE_TOOLS = {"read_file": "read", "write_file": "write", "edit": "edit"}
-_EXIT_LINE = re.compile(r"^\[exit code -?\d+.*\]$")
+# The shell tool's last line, written for the model: how the command ended, and where.
+_END_LINE = re.compile(
+    r"\[(?:(?P<code>exit code -?\d+)|(?P<why>stopped|not run|the shell exited|still running)"
+    r"(?P<more>[^;]*?)(?:;.*?)?)(?:, cwd .*)?\]"
+)
+_WRAPPED_ROWS = 3  # of one line of output under a failed call
 _PATCH_FILE = re.compile(r"^\*\*\* (Add|Delete|Update) File: *(.*)$")
 _PATCH_MOVE = re.compile(r"^\*\*\* Move to: *(.*)$")
 
@@ -119,11 +125,13 @@ class Running(NamedTuple):
     context: str
     tail: str
     spinner: str
+    stopping: bool = False
 
 
 def running_rows(call: Running, columns: int) -> list[Line]:
     """The call while it runs: one row, up to three more lines of the command, its last output."""
-    facts = [clock_text(call.elapsed_s)] if call.elapsed_s >= 1 else []
+    facts = ["interrupting"] if call.stopping else []
+    facts += [clock_text(call.elapsed_s)] if call.elapsed_s >= 1 else []
     facts += [call.context] if call.context else []
     end = "".join(f"  {fact}" for fact in facts)
     room = columns - 2 - cells(end)
@@ -144,6 +152,16 @@ def tail_rows(text: str) -> list[Line]:
     lines = [line.rstrip() for line in visible_text(text).expandtabs(8).split("\n")]
     last = [line for line in lines if line][-_TAIL_LINES:]
     return [(Span("  │ ", MUTED), Span(line)) for line in last]
+
+
+def _wrapped_tail(text: str, columns: int) -> list[Line]:
+    """The same, each line on up to three rows behind its bar."""
+    room = max(columns - 4, 1)
+    return [
+        (bar, *part)
+        for bar, line in tail_rows(text)
+        for part in wrap(row(cut(line.text, room * _WRAPPED_ROWS), PLAIN), room)
+    ]
 
 
 def call_rows(name: CallName, columns: int) -> list[Line]:
@@ -201,8 +219,9 @@ def result_rows(
     """What stands under a call that ended: output or diff, the result, what the sandbox says."""
     setup_error = done.sandbox.setup_error if done.sandbox else None
     rows: list[Line] = []
+    output, why = _told_apart(done.output)
     if done.is_error and not setup_error:
-        rows += tail_rows(_without_exit_line(done.output))
+        rows += _wrapped_tail(output, columns)
     elif done.diff:
         rows += [
             ((Span("  "), *line) if line else line) for line in diff_rows(done.diff, diff_lines)
@@ -210,24 +229,28 @@ def result_rows(
     if setup_error:
         rows += hang(row(f"  ✗ {visible_line(setup_error)}", ERROR), columns, 4)
     else:
-        rows += hang(_result(done, elapsed_s), columns, 4)
+        rows += hang(_result(done, elapsed_s, why), columns, 4)
     if done.changes is not None and not done.diff:
         rows += hang(row("  " + changes_text(done.changes), MUTED), columns, 4)
     return rows + sandbox_rows(done.sandbox, columns)
 
 
-def _without_exit_line(output: str) -> str:
-    lines = output.rstrip("\n").split("\n")
-    return "\n".join(lines[:-1] if _EXIT_LINE.match(lines[-1]) else lines)
+def _told_apart(output: str) -> tuple[str, str]:
+    """(what the command printed, how it ended when not by itself)."""
+    body, _, last = output.rstrip("\n").rpartition("\n")
+    found = _END_LINE.fullmatch(last)
+    if found is None:
+        return output, ""
+    return body, f"{found['why']}{found['more']}" if found["why"] else ""
 
 
-def _result(done: ev.ToolCallCompleted, elapsed_s: float) -> Line:
+def _result(done: ev.ToolCallCompleted, elapsed_s: float, told: str) -> Line:
     time = f" {clock_text(elapsed_s)}" if elapsed_s >= 1 else ""
     if done.left_running:
         return join(row("  … ", ACCENT), row(f"still running{time}", MUTED))
     if not done.is_error:
         return join(row("  ✓", SUCCESS), row(time, MUTED))
-    why = visible_line(done.refusal) if done.refusal else _exit_text(done.exit_code)
+    why = visible_line(done.refusal or told) or _exit_text(done.exit_code)
     return join(row("  ✗ ", ERROR), row(why, PLAIN), row(time, MUTED))
 
 

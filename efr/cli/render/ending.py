@@ -81,7 +81,8 @@ def error_notes(error: t.ErrorBody) -> list[Note]:
     """A failure and, where one command fixes it, that command."""
     notes = [Note(visible_line(error.message) or error.code.value, ERROR)]
     fix = error_fix(error.code.value, error.data)
-    return [*notes, Note(fix)] if fix else notes
+    told = "efr login " in error.message  # the sentence names the way out itself
+    return [*notes, Note(fix)] if fix and not told else notes
 
 
 def error_fix(code: str, data: object) -> str:

@@ -19,6 +19,7 @@ class Activity:
         self._state = ""
         self._title = ""
         self._heard_at: float | None = None
+        self.stopping = False  # somebody asked to stop the turn
 
     def heard(self, now: float) -> None:
         """Something of the turn arrived."""
@@ -47,7 +48,7 @@ class Activity:
         self._state = "compacting the context"
 
     def interrupts(self) -> None:
-        self._state = "interrupting"
+        self._state, self.stopping = "interrupting", True
 
     def text(self, now: float, *, started: bool, asks: bool) -> str:
         """The state. `asks`: a question waits that another client has to answer."""

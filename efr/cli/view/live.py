@@ -176,6 +176,7 @@ def _call_rows(
         context=context_text(use) if use is not None else "",
         tail=call.tail,
         spinner=spinner(tick, motion=shown.motion),
+        stopping=shown.stopping or view.activity.stopping,
     )
     return running_rows(running, columns)
 

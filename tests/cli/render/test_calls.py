@@ -129,6 +129,12 @@ def test_a_running_call_shows_its_head_and_its_last_output() -> None:
     ]
 
 
+def test_a_call_that_is_being_stopped_says_so() -> None:
+    call = Running(CallName("$ ", ("sleep 99",)), 3, "ctx 4%", "", "⠋", stopping=True)
+
+    assert texts(running_rows(call, 60)) == ["⠋ $ sleep 99  interrupting  3s  ctx 4%"]
+
+
 @settings(deadline=None)
 @given(st.integers(14, 60), st.text(st.sampled_from("ab 日\n"), max_size=60))
 def test_running_rows_fit(columns: int, tail: str) -> None:
@@ -147,6 +153,42 @@ RESULTS = [
         done(output="1\n2\n3\n4\n[exit code 2, cwd /]", is_error=True, exit_code=2),
         1,
         ["  │ 2", "  │ 3", "  │ 4", "  ✗ exit 2 1s"],
+    ),
+    (
+        "stopped",
+        done(output="1\n2\n[stopped by the user, cwd /]", is_error=True, exit_code=130),
+        2,
+        ["  │ 1", "  │ 2", "  ✗ stopped by the user 2s"],
+    ),
+    (
+        "shell gone",
+        done(output="a note\n[the shell exited; the next call starts anew]", is_error=True),
+        0,
+        ["  │ a note", "  ✗ the shell exited"],
+    ),
+    (
+        "wanted a secret",
+        done(output="[stopped: it asked for hidden input, cwd /]", is_error=True, exit_code=130),
+        0,
+        ["  ✗ stopped: it asked for hidden input"],
+    ),
+    (
+        "a bracket of its own",
+        done(output="x\n[stop]\n[exit code 1]", is_error=True, exit_code=1),
+        0,
+        ["  │ x", "  │ [stop]", "  ✗ exit 1"],
+    ),
+    (
+        "long lines",
+        done(output="word " * 40 + "\n[exit code 1]", is_error=True, exit_code=1),
+        0,
+        [*["  │" + " word" * 15] * 2, "  │" + " word" * 10, "  ✗ exit 1"],
+    ),
+    (
+        "an endless line",
+        done(output="x" * 9999 + "\n[exit code 1]", is_error=True, exit_code=1),
+        0,
+        [*["  │ " + "x" * 76] * 2, "  │ " + "x" * 75 + "…", "  ✗ exit 1"],
     ),
     (
         "failed tool",

@@ -231,6 +231,10 @@ ENDS = [
         ["no key", "log in: efr login anthropic-api"],
     ),
     (
+        ev.TurnFailed(ID, t.ErrorBody(t.ErrorCode.UNAUTHORIZED, "no: run `efr login compatible`")),
+        ["no: run `efr login compatible`"],
+    ),
+    (
         ev.TurnFailed(ID, t.ErrorBody(t.ErrorCode.INVALID, "no such model", {"setting": "model"})),
         ["no such model", "choose another: ,model, or model.name in config.toml"],
     ),
