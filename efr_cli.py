@@ -139,9 +139,22 @@ def parse(argv: list[str]) -> dict[str, Any] | None:
     try:
         parsed = docopt(__doc__, argv, version=f"efr {VERSION}")
     except DocoptExit as error:
-        print(error.code, file=sys.stderr)
+        print(_usage_message(argv, str(error.code)), file=sys.stderr)
         return None
     return {name: value for name, value in parsed.items() if value}
+
+
+def _usage_message(argv: list[str], told: str) -> str:
+    """The usage of the command that was meant, or how to see the commands."""
+    import re
+
+    usage = told.partition("Usage:")[2]
+    forms = re.split(r"\n(?=  efr )", usage.strip("\n"))
+    meant = [form for form in forms if argv and re.match(rf"  efr \(?{re.escape(argv[0])}\b", form)]
+    if meant:
+        return "\n".join(["Usage:", *meant])
+    what = f"there is no command {argv[0]!r}" if argv else "a command is missing"
+    return f"efr: {what}\n     efr --help"
 
 
 def _load(target: str) -> Callable[..., int]:

@@ -94,6 +94,22 @@ def summary(conversation_id: str, title: str | None, **members: Any) -> Frame:
 # --- usage --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["frobnicate"], "efr: there is no command 'frobnicate'\n     efr --help\n"),
+        ([], "efr: a command is missing\n     efr --help\n"),
+        (["status", "x"], "Usage:\n  efr status [--json]\n"),
+        (["init", "fish"], "Usage:\n  efr init zsh\n"),
+    ],
+)
+def test_wrong_words_are_told_in_few_lines(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert efr_cli.run(words, {}) == 2
+    assert capsys.readouterr().err == told
+
+
 def test_every_command_of_the_usage_has_a_function() -> None:
     usage = (efr_cli.__doc__ or "").split("Usage:")[1].split("Options:")[0]
     words = {line.split()[1] for line in usage.splitlines() if line.startswith("  efr ")}
