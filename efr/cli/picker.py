@@ -3,9 +3,10 @@
 fzf neither filters nor sorts: each change of the query runs `efr picker-rows`, and the preview runs
 `efr picker-preview <id>`. Words never stand in an argument, which every user of the machine can
 read: the first query goes to fzf inside FZF_DEFAULT_OPTS, and fzf gives the current one to its
-commands in FZF_QUERY, since 0.46.0. Ctrl+D ends fzf, so that the question stands on the normal
-screen (fzf would run a command on the alternate one), and then fzf starts again with the same
-query. Facts: fzf(1), CHANGELOG of fzf 0.46.0.
+commands in FZF_QUERY, since 0.46.0. Until 0.47.0 a reload gets an old one, so there a line of sh
+writes the current one to a private file first. Ctrl+D ends fzf, so that the question stands on the
+normal screen (fzf would run a command on the alternate one), and then fzf starts again with the
+same query. Facts: fzf(1), CHANGELOG of fzf 0.46.0; tried with 0.46.0, 0.46.1, 0.54.0, 0.74.5.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import NamedTuple
 
 import efr
@@ -33,6 +35,8 @@ from efr.client.errors import Refused
 from efr.wire import methods as m
 
 OLDEST = (0, 46)  # sets FZF_QUERY
+RELOADS_WELL = (0, 47)  # sets it for a reload too
+QUERY_FILE = "EFR_PICKER_QUERY"  # the variable that names the file of older ones
 VERSION_LIMIT_S = 1.0  # it prints and ends; a wrapper that hangs must not hang `,resume`
 ASKER = "EFR_PICKER"  # what efr tells its own commands below fzf: a JSON object
 WIDE_COLUMNS, PREVIEW_PERCENT = 100, 40  # from there on it stands on the right, so wide
@@ -42,6 +46,13 @@ _ACCEPTED, _NO_MATCH, _CLOSED = 0, 1, 130  # exit codes of fzf
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 
 
+class Fzf(NamedTuple):
+    """A fzf that is new enough."""
+
+    path: str
+    version: tuple[int, ...]
+
+
 class Picked(NamedTuple):
     """What was chosen; `code` is the exit code when it was nothing."""
 
@@ -49,8 +60,8 @@ class Picked(NamedTuple):
     code: int = INTERRUPTED
 
 
-def program(env: Mapping[str, str]) -> str | None:
-    """The path of a fzf that is new enough, else None. Blocks for a second at most."""
+def program(env: Mapping[str, str]) -> Fzf | None:
+    """The fzf on the PATH when it is new enough, else None. Blocks for a second at most."""
     path = shutil.which("fzf", path=env.get("PATH", ""))
     if path is None:
         return None
@@ -66,11 +77,12 @@ def program(env: Mapping[str, str]) -> str | None:
         ).stdout.decode("ascii", "replace")
     except (OSError, subprocess.SubprocessError):
         return None
-    version = _VERSION.match(told)
-    return path if version and tuple(map(int, version.groups())) >= OLDEST else None
+    match = _VERSION.match(told)
+    version = tuple(map(int, match.groups())) if match else (0, 0)
+    return Fzf(path, version) if version >= OLDEST else None
 
 
-def pick(run: Run, connection: Connection, asker: Asker, fzf: str, words: str) -> Picked:
+def pick(run: Run, connection: Connection, asker: Asker, fzf: Fzf, words: str) -> Picked:
     """Lets the user choose; blocks until fzf closes for good. Raises CommandError, OSError."""
     query = words
     while True:
@@ -108,23 +120,31 @@ def _title(connection: Connection, conversation_id: str) -> str | None:
     return found.title
 
 
-def _run_fzf(run: Run, asker: Asker, fzf: str, query: str) -> tuple[int, tuple[str, str, str]]:
+def _run_fzf(run: Run, asker: Asker, fzf: Fzf, query: str) -> tuple[int, tuple[str, str, str]]:
     """fzf's exit code; the query, the key and the chosen id that it printed."""
-    done = subprocess.run(
-        [fzf, *arguments()],
-        env=environment(run.env, asker, query),
-        stdin=subprocess.DEVNULL,  # keys come from /dev/tty, rows from `reload`
-        stdout=subprocess.PIPE,
-        check=False,
-    )
+    env = environment(run.env, asker, query)
+    with NamedTemporaryFile("w", prefix="efr-query-") as file:  # mode 0600
+        if fzf.version < RELOADS_WELL:
+            file.write(query)
+            file.flush()
+            env[QUERY_FILE] = file.name
+        done = subprocess.run(
+            [fzf.path, *arguments(fzf)],
+            env=env,
+            stdin=subprocess.DEVNULL,  # keys come from /dev/tty, rows from `reload`
+            stdout=subprocess.PIPE,
+            check=False,
+        )
     lines = [*done.stdout.decode("utf-8", "replace").split("\n"), "", "", ""]
     chosen = lines[2].partition("\t")[0]
     return done.returncode, (lines[0], lines[1], chosen if WHOLE_ID.fullmatch(chosen) else "")
 
 
-def arguments() -> list[str]:
+def arguments(fzf: Fzf) -> list[str]:
     """fzf's arguments: paths and ids of efr alone, no word of a query."""
     rows, preview = own_command(ROWS), own_command(PREVIEW)
+    note = f'+execute-silent(printf %s "$FZF_QUERY" >"${QUERY_FILE}")'  # a builtin: no process
+    changed = f"first{note if fzf.version < RELOADS_WELL else ''}+reload({rows})"
     return [
         "--disabled",  # efrd filters and sorts
         "--ansi",
@@ -139,7 +159,7 @@ def arguments() -> list[str]:
         "--print-query",
         f"--expect={_DELETE}",
         f"--bind=start:reload({rows})",
-        f"--bind=change:first+reload({rows})",
+        f"--bind=change:{changed}",
         f"--bind=resize:reload({rows})",
         "--bind=load:refresh-preview",
         "--bind=enter:accept-non-empty",

