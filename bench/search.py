@@ -35,6 +35,7 @@ from efr.text.query import parse_query
 from efr.threads.indexer import Indexer, pause_s
 from efr.threads.readers import ReaderPool
 from efr.threads.search_lanes import LANES, SearchLanes
+from efr.threads.search_lanes import Asker as LaneAsker
 from efr.threads.writer import StoreWriter
 from efr.wire import codec
 from efr.wire import events as ev
@@ -226,7 +227,9 @@ def one_search(searches: Searches, query: str) -> bytes:
     """A search and its answer's bytes."""
     asked = Searched(parse_query(query), 50, False)
     asker = Asker(None, None, None, 1)
-    reply = searches.lanes.ask("bench", partial(searches.conversations, asked, asker, MACHINE))
+    reply = searches.lanes.ask(
+        LaneAsker("bench", 0), partial(searches.conversations, asked, asker, MACHINE)
+    )
     return codec.encode(reply.result())
 
 
@@ -342,7 +345,7 @@ def always_searching(lanes: SearchLanes) -> Iterator[None]:
         while not over.is_set():
             asked = Searched(parse_query(f"{pick.choice(words)} {pick.choice(words)}"), 50, False)
             search = partial(searches.conversations, asked, Asker(None, None, None, 1), MACHINE)
-            lanes.ask(number, search).result()
+            lanes.ask(LaneAsker(number, 0), search).result()
 
     clients = [threading.Thread(target=client, args=(n,)) for n in range(LANES)]
     for one in clients:

@@ -26,6 +26,7 @@ from efr.store.search.short import short_id
 from efr.store.search.state import percent
 from efr.text.query import Item
 from efr.text.redact import redact_title
+from efr.threads import search_lanes as lanes
 from efr.threads.requests import LATER, Call, Later
 from efr.threads.search_lanes import SearchLanes
 from efr.wire import codec
@@ -62,8 +63,8 @@ class Searches:
         """Answers the call with what `search(connection)` returns, from a lane. A newer call of
         the same method on the same connection takes the place of one that waits. Raises StoreBusy
         when too many wait."""
-        owner = (call.peer.connection_id, call.method.name)
-        self.lanes.ask(owner, search, call.cancel).add_done_callback(partial(_answer, call))
+        asking = lanes.Asker((call.peer.connection_id, call.method.name), call.number)
+        self.lanes.ask(asking, search, call.cancel).add_done_callback(partial(_answer, call))
         return LATER
 
     def conversations(

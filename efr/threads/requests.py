@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import count
 from typing import Any, Final, Protocol
 
 from efr.base.cancel import Cancel
@@ -67,13 +68,18 @@ Answer = bytes | Stream | ErrorBody
 
 @dataclass
 class Call:
-    """One request in flight. `finish` may come from any thread; the first one counts."""
+    """One request in flight. `finish` may come from any thread; the first one counts.
+
+    `number` grows in the order in which a transport made its calls, which is the order in which
+    they came; handlers may take them up in another one.
+    """
 
     method: Method
     params: Mapping[str, Any]
     peer: Peer
     deliver: Callable[[Answer], None]
     cancel: Cancel = field(default_factory=Cancel)
+    number: int = field(default_factory=count().__next__)
 
     def finish(self, answer: Answer) -> None:
         """Hands the answer to the transport. Never blocks; nothing happens after a cancel."""

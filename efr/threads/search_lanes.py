@@ -1,8 +1,8 @@
 """The threads `search-lane-N`: a read-only connection each, for searches alone.
 
 Searches never take a reader, so a burst of keys in a picker cannot slow a prompt. Three run at one
-time (the terminal's list, its preview, a phone); more wait, at most 64. A newer search of the same
-asker takes the place of the one that waits: nobody looks at that any more. A lane is free again
+time (the terminal's list, its preview, a phone); more wait, at most 64. Of the searches of one
+asker that wait only the newest is kept: nobody looks at the others any more. A lane is free again
 when its search has ended, also one that was cancelled. A connection opens with its lane's first
 search.
 """
@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from threading import Thread
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from efr.base.cancel import Cancel, Cancelled
 from efr.store import db
@@ -34,11 +34,18 @@ class Replaced(Cancelled):
     """A newer search of the same asker came before this one began."""
 
 
+class Asker(NamedTuple):
+    """Who asks; `number` grows from one search of theirs to the next."""
+
+    who: Hashable
+    number: int
+
+
 class _Asked:
     """One search: who asked, what to run, where its answer goes."""
 
-    def __init__(self, owner: object, search: Callable[[Connection], Any]) -> None:
-        self.owner = owner
+    def __init__(self, asker: Asker, search: Callable[[Connection], Any]) -> None:
+        self.asker = asker
         self.search = search
         self.reply: Reply[Any] = Reply()
         self.cancelled = False  # set by any thread, looked at by the lane
@@ -62,30 +69,38 @@ class SearchLanes:
             thread.start()
 
     def ask(
-        self, owner: object, search: Callable[[Connection], T], cancel: Cancel | None = None
+        self, asker: Asker, search: Callable[[Connection], T], cancel: Cancel | None = None
     ) -> Reply[T]:
         """Queues `search(connection)`, to run in one read transaction; never blocks.
 
         The answer may be Cancelled (Replaced among them), a fault of the store, or what `search`
         raises. Raises StoreBusy when too many wait and StoreClosed after the stop.
         """
-        asked = _Asked(owner, search)
+        asked = _Asked(asker, search)
         with self._changed:
             if self._stopping:
                 raise StoreClosed("the search lanes have stopped")
-            older = next((one for one in self._waiting if one.owner == owner), None)
-            if older is not None:
-                self._waiting.remove(older)
-            elif len(self._waiting) >= INBOX:
-                raise StoreBusy(self._path, f"{INBOX} searches wait")
-            self._waiting.append(asked)
-            self._changed.notify()
+            older = self._put(asked)
         if older is not None:
             older.reply.set_exception(Replaced())
         if cancel is not None:
             forget = cancel.on_cancel(lambda: self._cancel(asked))
             asked.reply.add_done_callback(lambda _: forget())
         return asked.reply
+
+    def _put(self, asked: _Asked) -> _Asked | None:
+        """Lets it wait; returns the one of its asker that does not wait any more, which may be
+        itself. Called with the lock."""
+        other = next((one for one in self._waiting if one.asker.who == asked.asker.who), None)
+        if other is not None and other.asker.number > asked.asker.number:
+            return asked
+        if other is not None:
+            self._waiting.remove(other)
+        elif len(self._waiting) >= INBOX:
+            raise StoreBusy(self._path, f"{INBOX} searches wait")
+        self._waiting.append(asked)
+        self._changed.notify()
+        return other
 
     def stop(self) -> None:
         """Ends the searches that run, answers those that wait, and joins. May be called twice."""

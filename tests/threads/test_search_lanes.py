@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,17 @@ import pytest
 from efr.base.cancel import Cancel, Cancelled
 from efr.store.db import Connection
 from efr.store.errors import StoreBusy, StoreClosed, StoreFault
-from efr.threads.search_lanes import INBOX, LANES, Replaced, SearchLanes
+from efr.threads.search_lanes import INBOX, LANES, Asker, Replaced, SearchLanes
 from tests.search.samples import a_store
 from tests.store.samples import new_database
 
 LIMIT_S = 20.0
+_numbers = count()
+
+
+def asker(who: object) -> Asker:
+    """The next search of somebody."""
+    return Asker(str(who), next(_numbers))
 
 
 @contextmanager
@@ -45,7 +52,7 @@ class Held:
 def all_held(pool: SearchLanes) -> Iterator[list[Held]]:
     """Every lane at work."""
     held = [Held() for _ in range(LANES)]
-    replies = [pool.ask(f"holder {n}", one) for n, one in enumerate(held)]
+    replies = [pool.ask(asker(f"holder {n}"), one) for n, one in enumerate(held)]
     for one in held:
         assert one.entered.wait(LIMIT_S)
     try:
@@ -63,7 +70,7 @@ def one(conn: Connection) -> int:
 def test_three_run_and_the_fourth_waits(tmp_path: Path) -> None:
     with lanes(new_database(tmp_path)) as pool:
         with all_held(pool):
-            fourth = pool.ask("a", one)
+            fourth = pool.ask(asker("a"), one)
             assert not fourth.done()
         assert fourth.result(LIMIT_S) == 1
 
@@ -71,19 +78,34 @@ def test_three_run_and_the_fourth_waits(tmp_path: Path) -> None:
 def test_a_newer_search_takes_the_place_of_the_waiting_one(tmp_path: Path) -> None:
     with lanes(new_database(tmp_path)) as pool:
         with all_held(pool):
-            older, other, newer = pool.ask("a", one), pool.ask("b", one), pool.ask("a", one)
+            older, other, newer = (
+                pool.ask(asker("a"), one),
+                pool.ask(asker("b"), one),
+                pool.ask(asker("a"), one),
+            )
             with pytest.raises(Replaced):
                 older.result(LIMIT_S)
             assert not other.done()
         assert (other.result(LIMIT_S), newer.result(LIMIT_S)) == (1, 1)
 
 
+def test_an_older_search_that_comes_late_is_the_one_that_goes(tmp_path: Path) -> None:
+    """Requests of one connection may reach the lanes in another order than they came."""
+    with lanes(new_database(tmp_path)) as pool:
+        with all_held(pool):
+            newer = pool.ask(Asker("a", 2), one)
+            older = pool.ask(Asker("a", 1), one)
+            with pytest.raises(Replaced):
+                older.result(LIMIT_S)
+        assert newer.result(LIMIT_S) == 1
+
+
 def test_a_running_search_is_not_replaced(tmp_path: Path) -> None:
     with lanes(new_database(tmp_path)) as pool:
         held = Held()
-        running = pool.ask("a", held)
+        running = pool.ask(asker("a"), held)
         assert held.entered.wait(LIMIT_S)
-        assert pool.ask("a", one).result(LIMIT_S) == 1
+        assert pool.ask(asker("a"), one).result(LIMIT_S) == 1
         held.go.set()
         assert running.result(LIMIT_S) == 1
 
@@ -91,25 +113,25 @@ def test_a_running_search_is_not_replaced(tmp_path: Path) -> None:
 def test_too_many_are_refused(tmp_path: Path) -> None:
     with lanes(new_database(tmp_path)) as pool:
         with all_held(pool):
-            waiting = [pool.ask(n, one) for n in range(INBOX)]
+            waiting = [pool.ask(asker(n), one) for n in range(INBOX)]
             with pytest.raises(StoreBusy):
-                pool.ask("one more", one)
-            pool.ask(0, one)  # in the place of its own
+                pool.ask(asker("one more"), one)
+            pool.ask(asker(0), one)  # in the place of its own
             assert isinstance(waiting[0].exception(LIMIT_S), Replaced)
         assert [reply.result(LIMIT_S) for reply in waiting[1:]] == [1] * (INBOX - 1)
 
 
 def test_a_connection_opens_with_the_first_search(tmp_path: Path) -> None:
     with lanes(tmp_path / "efr.sqlite") as pool:  # nothing there yet
-        assert isinstance(pool.ask("a", one).exception(LIMIT_S), StoreFault)
+        assert isinstance(pool.ask(asker("a"), one).exception(LIMIT_S), StoreFault)
         new_database(tmp_path)
-        assert pool.ask("a", one).result(LIMIT_S) == 1
+        assert pool.ask(asker("a"), one).result(LIMIT_S) == 1
 
 
 def test_a_cancelled_search_that_waits_never_runs(tmp_path: Path) -> None:
     with lanes(new_database(tmp_path)) as pool, all_held(pool):
         cancel = Cancel()
-        waiting = pool.ask("a", one, cancel)
+        waiting = pool.ask(asker("a"), one, cancel)
         cancel.cancel()
         with pytest.raises(Cancelled):
             waiting.result(LIMIT_S)
@@ -127,23 +149,25 @@ def test_a_cancel_cuts_the_statement_and_the_lane_goes_on(tmp_path: Path) -> Non
             return int(conn.execute(ENDLESS).get)
 
         cancels = [Cancel() for _ in range(LANES)]
-        replies = [pool.ask(n, endless, cancel) for n, cancel in enumerate(cancels)]
+        replies = [pool.ask(asker(n), endless, cancel) for n, cancel in enumerate(cancels)]
         assert entered.wait(LIMIT_S)
         for cancel in cancels:
             cancel.cancel()
         for reply in replies:
             with pytest.raises(Cancelled):
                 reply.result(LIMIT_S)
-        assert [pool.ask(n, one).result(LIMIT_S) for n in range(LANES)] == [1] * LANES
+        assert [pool.ask(asker(n), one).result(LIMIT_S) for n in range(LANES)] == [1] * LANES
 
 
 def test_a_search_that_fails_ends_no_lane(tmp_path: Path) -> None:
     with lanes(new_database(tmp_path)) as pool:
         for _ in range(LANES + 1):
-            reply = pool.ask("a", lambda conn: conn.execute("SELECT nothing"))
+            reply = pool.ask(asker("a"), lambda conn: conn.execute("SELECT nothing"))
             assert isinstance(reply.exception(LIMIT_S), StoreFault)
-            assert isinstance(pool.ask("a", lambda conn: 1 // 0).exception(LIMIT_S), Exception)
-        assert pool.ask("a", one).result(LIMIT_S) == 1
+            assert isinstance(
+                pool.ask(asker("a"), lambda conn: 1 // 0).exception(LIMIT_S), Exception
+            )
+        assert pool.ask(asker("a"), one).result(LIMIT_S) == 1
 
 
 def test_a_search_reads_one_moment_and_never_writes(tmp_path: Path) -> None:
@@ -155,8 +179,10 @@ def test_a_search_reads_one_moment_and_never_writes(tmp_path: Path) -> None:
             store.conversation()
             return before, int(conn.execute(count).get)
 
-        assert pool.ask("a", twice).result(LIMIT_S) == (0, 0)
-        write = pool.ask("a", lambda conn: conn.execute("DELETE FROM search_docs").fetchall())
+        assert pool.ask(asker("a"), twice).result(LIMIT_S) == (0, 0)
+        write = pool.ask(
+            asker("a"), lambda conn: conn.execute("DELETE FROM search_docs").fetchall()
+        )
         assert isinstance(write.exception(LIMIT_S), StoreFault)
 
 
@@ -164,10 +190,10 @@ def test_a_stop_answers_everybody(tmp_path: Path) -> None:
     pool = SearchLanes(new_database(tmp_path))
     pool.start()
     held = [Held() for _ in range(LANES)]
-    running = [pool.ask(n, one) for n, one in enumerate(held)]
+    running = [pool.ask(asker(n), one) for n, one in enumerate(held)]
     for one_held in held:
         assert one_held.entered.wait(LIMIT_S)
-    waiting = pool.ask("a", one)
+    waiting = pool.ask(asker("a"), one)
     stopping = threading.Thread(target=pool.stop)
     stopping.start()
     assert isinstance(waiting.exception(LIMIT_S), StoreClosed)
@@ -176,10 +202,10 @@ def test_a_stop_answers_everybody(tmp_path: Path) -> None:
     stopping.join(LIMIT_S)
     assert [reply.result(LIMIT_S) for reply in running] == [1] * LANES
     with pytest.raises(StoreClosed):
-        pool.ask("a", one)
+        pool.ask(asker("a"), one)
     pool.stop()
 
 
 def test_the_lanes_have_a_small_cache(tmp_path: Path) -> None:
     with lanes(new_database(tmp_path)) as pool:
-        assert pool.ask("a", lambda conn: conn.pragma("cache_size")).result(LIMIT_S) == -512
+        assert pool.ask(asker("a"), lambda conn: conn.pragma("cache_size")).result(LIMIT_S) == -512
