@@ -4,75 +4,26 @@ from __future__ import annotations
 
 import gc
 import os
-import tempfile
 import threading
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from efr.base.clock import SystemClock
-from efr.base.files import make_private_dir
-from efr.base.ids import SystemIds
-from efr.base.roots import Roots, find_roots
-from efr.daemon.app import Daemon, Outside, StartFailed
-from efr.daemon.identity import daemon_id
-from efr.daemon.live_settings import LiveSettings, Overrides, read_settings
+from efr.daemon.app import StartFailed
 from efr.daemon.stopping import Started
+from tests.daemon.house import House, house
 from tests.daemon.test_methods import UNKNOWN, follow, kinds, send
-from tests.harness.daemon import DEMO
 from tests.harness.model_server import ModelServer
 from tests.harness.raw_client import connected
-
-STOP_S = 20.0
-
-
-@dataclass
-class House:
-    """Roots, and what broke."""
-
-    roots: Roots
-    env: dict[str, str]
-    broken: list[str] = field(default_factory=list)
-
-    def start(self, started: Started) -> None:
-        clock = SystemClock()
-        overrides = Overrides(self.env)
-        settings = LiveSettings(
-            self.roots.config_file, overrides, read_settings(self.roots.config_file, overrides)
-        )
-        ids = SystemIds(clock)
-        identity = daemon_id(self.roots.daemon_id_file, ids)
-        outside = Outside(self.env, clock, ids)
-        daemon = Daemon(
-            outside, self.roots, settings, identity, lambda name, exc: self.broken.append(name)
-        )
-        daemon.start(started)
-
-
-def stop(started: Started) -> bool:
-    return started.stop(SystemClock().monotonic() + STOP_S)
 
 
 @pytest.fixture(name="house")
 def _house(tmp_path: Path) -> Iterator[House]:
-    with tempfile.TemporaryDirectory(prefix="efr-") as runtime:
-        env = {
-            "HOME": str(tmp_path),
-            "PATH": os.environ["PATH"],
-            "EFR_HOME": str(tmp_path / "efr"),
-            "EFR_RUNTIME_DIR": runtime,
-        }
-        roots = find_roots(env, os.geteuid())
-        for root in (roots.config, roots.data, roots.state):
-            make_private_dir(root.path)
-        roots.config_file.write_text(DEMO)
-        house = House(roots, env)
-        yield house
-        assert house.broken == []
+    with house(tmp_path) as made:
+        yield made
 
 
 def left() -> tuple[list[str], int]:
@@ -99,7 +50,7 @@ def test_50_starts_and_stops_leave_no_thread_no_descriptor_and_no_warning(house:
         started = Started()
         house.start(started)
         turn(house)
-        assert stop(started)
+        assert house.stop(started)
         assert set(os.listdir(house.roots.runtime.path)) <= {"zsh", "scopes"}
 
     with ModelServer(ANSWERS * 51) as server, warnings.catch_warnings(record=True) as warned:
@@ -120,7 +71,7 @@ def test_every_thread_has_a_name_of_its_own(house: House) -> None:
     started = Started()
     house.start(started)
     names = {thread.name for thread in set(threading.enumerate()) - before}
-    assert stop(started)
+    assert house.stop(started)
     assert names == {
         "store-writer",
         *(f"store-reader-{n}" for n in range(1, 5)),
@@ -143,6 +94,6 @@ def test_a_start_that_fails_at_the_socket_lets_go_of_everything(house: House) ->
     started = Started()
     with pytest.raises(StartFailed, match="is not a socket"):
         house.start(started)
-    assert stop(started)
+    assert house.stop(started)
     assert left() == before
     assert os.listdir(house.roots.runtime.path) == ["daemon.sock"]

@@ -88,7 +88,8 @@ def test_prompts_that_wait_for_a_list_hold_no_handler(daemon: Daemon, server: He
         found = answers(waiting, requests)
         assert [found[request]["queued"] for request in requests] == [False] * MANY
         assert sorted(numbers(other)) == list(range(MANY))
-    assert server.arrived.empty(), "one fetch for all of them"
+    fetches = [path for path in server.so_far() if "/models" in path]
+    assert len(fetches) < 2, "one for all, or one more for who came as it ended"
 
 
 def test_a_list_that_does_not_come_refuses_all_of_them(daemon: Daemon, server: HeldServer) -> None:
