@@ -106,6 +106,24 @@ def test_the_product_speaks_of_itself_alone() -> None:
     assert faults == []
 
 
+def test_no_possessive_groups() -> None:
+    """Python before 3.11.5, such as Debian 12's, reads a possessive group wrongly (gh-101955).
+
+    After one character class they work; after a group they match too little or too much.
+    """
+    group = re.compile(r"\)(?:[*+?]|\{[0-9,]+\})\+(?!-)")
+    faults = [
+        f"{path}:{node.lineno}"
+        for path, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and group.search(node.value)
+        and not node.value.startswith("%/")
+    ]
+    assert faults == []
+
+
 def test_links_between_the_pages_lead_somewhere() -> None:
     faults = []
     for page in [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]:

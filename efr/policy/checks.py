@@ -34,13 +34,13 @@ _HARMLESS: Final = frozenset(
     ("-E", "-r", "-u", "--regexp-extended", "--posix", "--sandbox", "--unbuffered")
 )
 _BLANK: Final = r"[ \t]*+"
-_REGEX: Final = r"/(?:\\[^\n\[]|[^/\\\[\n])*+/[IM]*+"
+_REGEX: Final = r"/(?:\\[^\n\[]|[^/\\\[\n])*/[IM]*+"
 _ADDRESS: Final = rf"(?:[0-9]++~[0-9]++|[0-9]++|\$|{_REGEX})"
 _SECOND: Final = rf"(?:{_ADDRESS}|[+~][0-9]++)"
 _COMMAND: Final = (
     rf"{_BLANK}(?:{_ADDRESS}(?:,{_SECOND})?)?{_BLANK}(?:!{_BLANK})?(?:[p=]|[lqQ][0-9]*+){_BLANK}"
 )
-_SCRIPT: Final = re.compile(rf"{_COMMAND}(?:[;\n]{_COMMAND})*+")
+_SCRIPT: Final = re.compile(rf"{_COMMAND}(?:[;\n]{_COMMAND})*")
 
 
 def sed_print_only(words: Sequence[str]) -> bool:

@@ -14,21 +14,21 @@ Span = tuple[int, int]
 
 # A shell word in pieces: escapes, quotes, `$'…'`, plain signs. Possessive: never tried twice.
 SINGLE = r"'[^']*+(?:'|\Z)"
-DOUBLE = r'"(?:\\.|[^"\\])*+(?:"|\\?\Z)'
-_ANSI = r"\$'(?:\\.|[^'\\])*+(?:'|\\?\Z)"
-_ESCAPED_QUOTE = r'\\"(?:(?!\\").)*+(?:\\"|\Z)'
+DOUBLE = r'"(?:\\.|[^"\\])*(?:"|\\?\Z)'
+_ANSI = r"\$'(?:\\.|[^'\\])*(?:'|\\?\Z)"
+_ESCAPED_QUOTE = r'\\"(?:(?!\\").)*(?:\\"|\Z)'
 _PLAIN = r"\\.|[^\s;&|<>()'\"\\`]"
 _FIRST = f"{_ESCAPED_QUOTE}|{SINGLE}|{DOUBLE}|{_ANSI}|{_PLAIN}"
 _ARRAY = r"\([^)]*+(?:\)|\Z)"
 _WORDS: Final = {  # by the quote around the word: that sign ends it
-    "": re.compile(f"{_ARRAY}|(?:{_FIRST})++", re.DOTALL),
-    "'": re.compile(f"(?:{_FIRST})(?:{DOUBLE}|{_PLAIN})*+", re.DOTALL),
-    '"': re.compile(f"(?:{_FIRST})(?:{SINGLE}|{_PLAIN})*+", re.DOTALL),
+    "": re.compile(f"{_ARRAY}|(?:{_FIRST})+", re.DOTALL),
+    "'": re.compile(f"(?:{_FIRST})(?:{DOUBLE}|{_PLAIN})*", re.DOTALL),
+    '"': re.compile(f"(?:{_FIRST})(?:{SINGLE}|{_PLAIN})*", re.DOTALL),
 }
 TO_QUOTE: Final = {
     "'": re.compile(r"[^']*+"),
-    '"': re.compile(r'(?:\\.|[^"\\])*+', re.DOTALL),
-    '\\"': re.compile(r'(?:(?!\\").)*+', re.DOTALL),
+    '"': re.compile(r'(?:\\.|[^"\\])*', re.DOTALL),
+    '\\"': re.compile(r'(?:(?!\\").)*', re.DOTALL),
 }
 _QUOTE_SIGNS = re.compile(r"\\.|['\"\n]", re.DOTALL)
 _STAYS = re.compile(r"\"?(?:`|\$(?!['\"]))")  # a value that a variable or a command gives

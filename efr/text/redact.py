@@ -221,7 +221,7 @@ def _values(
 
 
 # The arguments of one simple command: up to a separator outside quotes.
-_ARGUMENTS: Final = rf"(?P<arguments>(?:[^;&|\n'\"\\]|\\.|{SINGLE}|{DOUBLE})*+)"
+_ARGUMENTS: Final = rf"(?P<arguments>(?:[^;&|\n'\"\\]|\\.|{SINGLE}|{DOUBLE})*)"
 
 
 class _Row(NamedTuple):

@@ -22,7 +22,7 @@ _PLAIN_RUN: Final = re.compile(r"[A-Za-z0-9_./,%+@-]+")
 _DOUBLE_RUN: Final = re.compile(r"[^\"\\`$!]+")
 _HERE: Final = re.compile(r"<<<|<<-?")
 _WRITES: Final = re.compile(r"&>>?[|!]?|>>?[|!]|>>?&|>&|<>|>>?")
-_ANSI: Final = re.compile(r"\$'(?:\\.|[^'\\])*+(?:'|\Z)", re.DOTALL)
+_ANSI: Final = re.compile(r"\$'(?:\\.|[^'\\])*(?:'|\Z)", re.DOTALL)
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 
 Frame = Literal["substitution", "group", "tick", "double", "parameter", "double_parameter"]
