@@ -272,14 +272,7 @@ class Daemon:
                 places=projects.places,
             )
         )
-        subscriptions = Subscriptions(
-            store.feed,
-            agent.drafts,
-            agent.followers,
-            lambda params: store.readers.read(partial(log_reads.read_start, params)),
-        )
-        leave = subscriptions.listen()
-        started.add("the subscriptions", lambda deadline: leave())
+        subscriptions = _start_subscriptions(started, store, agent)
         watches = self._start_watches(started, store, projects, agent)
         errands = Errands(self._clock)
         started.add("the errands", errands.stop)
@@ -397,6 +390,18 @@ def rebuild_projections(roots: Roots) -> int:
 
 def _closed(agent: Agent) -> Callable[[Peer], None]:
     return lambda peer: agent.followers.connection_closed(peer.connection_id)
+
+
+def _start_subscriptions(started: Started, store: _Store, agent: Agent) -> Subscriptions:
+    subscriptions = Subscriptions(
+        store.feed,
+        agent.drafts,
+        agent.followers,
+        lambda params: store.readers.read(partial(log_reads.read_start, params)),
+    )
+    leave = subscriptions.listen()
+    started.add("the subscriptions", lambda deadline: leave())
+    return subscriptions
 
 
 def _shell_settings(settings: Settings) -> ShellSettings:
