@@ -1,6 +1,7 @@
 """A child of a test: deletes a conversation, and kills itself at a step.
 
-argv: the home of the roots, the step, and how often it is reached before the kill.
+argv: the home of the roots, the step, how often it is reached before the kill, and the
+conversation when it is not the one of the samples.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ def main() -> None:
     readers = ReaderPool(roots.database)
     writer.start()
     readers.start()
-    event = NewEvent(CONVERSATION, ev.ConversationDeleted(t.Origin.CLI))
+    conversation = [*sys.argv, CONVERSATION][4]
+    event = NewEvent(conversation, ev.ConversationDeleted(t.Origin.CLI))
     writer.append(Batch((event,))).result()
     kill("tombstone")
-    delete = readers.read(lambda conn: open_delete(conn, CONVERSATION))
+    delete = readers.read(lambda conn: open_delete(conn, conversation))
     assert delete is not None
     finisher(roots, kill).finish(lambda job: writer.run(job).result(), delete)
     readers.stop()
