@@ -11,7 +11,6 @@ from __future__ import annotations
 import faulthandler
 import logging
 import os
-import queue
 import signal
 import sys
 import threading
@@ -36,6 +35,7 @@ from efr.daemon.notify import Notifier
 from efr.daemon.stacks import stacks
 from efr.daemon.stopping import CutShort, Started, others_alive
 from efr.daemon.subreaper import become_subreaper
+from efr.daemon.words import Words
 from efr.store.errors import StoreError
 
 EXIT_STOPPED = 0
@@ -115,11 +115,17 @@ class _Main:
         self._outside = outside
         self._lock = lock
         self._notifier = Notifier(outside.env.get("NOTIFY_SOCKET"))
-        # Unbounded on purpose: a signal handler must never block, and signals are few.
-        self._events: queue.SimpleQueue[int | _Fatal] = queue.SimpleQueue()
+        self._events: Words[int | _Fatal] = Words()
         self._stopping = False
 
     def run(self) -> int:
+        """The whole run. The wake-up of the signals is given back at the end."""
+        try:
+            return self._run()
+        finally:
+            self._events.close()
+
+    def _run(self) -> int:
         started = Started()
         started.add("the lock", lambda deadline: self._lock.release())
         self._install_handlers()
