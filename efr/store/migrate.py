@@ -9,6 +9,7 @@ behind; the rebuild removes it in its own transaction, so a stop between the two
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from efr.store import db
 from efr.store.backups import back_up, drop_unfinished
@@ -20,10 +21,11 @@ from efr.store.steps import NEWEST, STEPS, Step, sql_of
 log = logging.getLogger("efr.store")
 
 
-def migrate(conn: Connection) -> None:
+def migrate(conn: Connection, reached: Callable[[str], None] = lambda step: None) -> None:
     """Applies every pending step. A database that has a schema is copied before the first one.
 
-    Raises BackupFailed (nothing was changed), StoreFull, StoreCorrupt and other faults.
+    `reached` is told what was done; it is for tests that stop the process there. Raises
+    BackupFailed (nothing was changed), StoreFull, StoreCorrupt and other faults.
     """
     path = db.path_of(conn)
     with db.translated(path, conn):
@@ -31,9 +33,11 @@ def migrate(conn: Connection) -> None:
         drop_unfinished(path)
         if 0 < version < NEWEST:
             _back_up(conn, version)
+            reached("copied")
         for step in STEPS[version:]:
             _apply(conn, step)
-        rebuild_if_stale(conn)
+            reached("step applied")
+        rebuild_if_stale(conn, reached)
 
 
 def _back_up(conn: Connection, version: int) -> None:

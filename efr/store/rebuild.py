@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from bisect import bisect
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Final
 
 from efr.store import db
@@ -49,21 +50,26 @@ class _MakingUp:
         """Everything in the log was allowed once."""
 
 
-def rebuild(conn: Connection) -> int:
-    """Empties the projections and replays the log; says how many events it read. Blocks."""
+def rebuild(conn: Connection, reached: Callable[[str], None] = lambda step: None) -> int:
+    """Empties the projections and replays the log; says how many events it read. Blocks.
+
+    `reached` is told of each page; it is for tests that stop the process there.
+    """
     path = db.path_of(conn)
     with db.translated(path, conn):
-        return db.transact(conn, lambda: _replay(conn))
+        count = db.transact(conn, lambda: _replay(conn, reached))
+    reached("rebuilt")
+    return count
 
 
-def rebuild_if_stale(conn: Connection) -> None:
+def rebuild_if_stale(conn: Connection, reached: Callable[[str], None] = lambda step: None) -> None:
     """Rebuilds when a migration changed a projection and no rebuild came after it."""
     stale = "SELECT 1 FROM sqlite_schema WHERE name = 'projections_stale'"
     if conn.execute(stale).fetchone() is not None:
-        rebuild(conn)
+        rebuild(conn, reached)
 
 
-def _replay(conn: Connection) -> int:
+def _replay(conn: Connection, reached: Callable[[str], None]) -> int:
     empty(conn)
     guard = _MakingUp()
     taken = deque(slots_taken(conn))
@@ -78,6 +84,7 @@ def _replay(conn: Connection) -> int:
             take_slot(conn, None, slot.tty, slot.route)
             page = page[before:]
         project(conn, page, guard)
+        reached("page replayed")
     for slot in taken:
         take_slot(conn, None, slot.tty, slot.route)
     conn.execute("DROP TABLE IF EXISTS projections_stale")

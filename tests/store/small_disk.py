@@ -10,18 +10,35 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+from efr.base.roots import find_roots
 from efr.store import db, queries
 from efr.store.append import Appender
 from efr.store.batch import Batch
 from efr.store.db import Connection
+from efr.store.delete_files import places_of
+from efr.store.delete_snapshots import Snapshots
+from efr.store.deletes import Deletes, open_deletes
 from efr.store.errors import BackupFailed, StoreError
 from efr.store.migrate import migrate
 from efr.store.recordings import RecordingWriter
+from efr.store.search.pages import read_page, write_page
+from efr.store.search.state import prepare, state
 from tests.harness.clock import FakeClock
+from tests.search.samples import Store, check
 from tests.store.make_databases import FOLDER, name_of
-from tests.store.samples import CONVERSATION, a_receipt, an_id, batch, created, new_database, said
+from tests.store.samples import (
+    CONVERSATION,
+    a_receipt,
+    an_id,
+    batch,
+    created,
+    new_database,
+    opened,
+    said,
+)
 
 BIG = "x" * 50_000
 
@@ -119,7 +136,85 @@ def recording(directory: Path) -> dict[str, object]:
     return seen
 
 
-CASES = {"full": full, "backup": backup, "read_only": read_only, "recording": recording}
+def fill_up(directory: Path) -> Path:
+    """Takes all the room that is left but for a few pages."""
+    ballast = directory / "ballast"
+    ballast.write_bytes(bytes(max(0, shutil.disk_usage(directory).free - 12_000)))
+    return ballast
+
+
+def index(directory: Path) -> dict[str, object]:
+    """A page of the index finds no room: cursor and documents stay as they were, and it works
+    when there is room again."""
+    path = new_database(directory)
+    with opened(path) as conn:
+        prepare(conn)
+        store = Store(path, conn)
+        one = store.conversation("start")
+        for number in range(20):
+            store.answer(one, f"answer {number} " + "words of it " * 500)
+        page = read_page(conn, 0)
+        assert page is not None
+        ballast = fill_up(directory)
+        seen: dict[str, object] = {"full": failing(path, conn, lambda: write_page(conn, page))}
+        seen["docs"] = len(store.docs())
+        seen["cursor"] = state(conn).indexed_seq
+        ballast.unlink()
+        store.index()
+        seen["docs then"] = len(store.docs())
+        check(conn)
+        return seen
+
+
+def delete(directory: Path) -> dict[str, object]:
+    """A delete finds no room for its jobs: nobody sees the conversation, a start goes on without
+    it, and the next one finishes."""
+    roots = find_roots({"EFR_HOME": str(directory)}, 0)
+    roots.data.path.mkdir()
+    path = new_database(roots.data.path)
+    snapshots = Snapshots(roots.data.path / "snapshots", "")
+    deletes = Deletes(places_of(roots, ".marker"), snapshots, FakeClock())
+    with opened(path) as conn:
+        prepare(conn)
+        store = Store(path, conn)
+        one = store.conversation("start")
+        for number in range(20):
+            store.answer(one, f"answer {number} " + "words of it " * 500)
+        store.index()
+        store.delete(one)
+        conn.wal_checkpoint(mode=3)
+        ballast = fill_up(directory)
+        deletes.finish_open(conn)
+        seen: dict[str, object] = {
+            "open": len(open_deletes(conn)),
+            "found": len(store.ids("words")),
+        }
+        ballast.unlink()
+        deletes.finish_open(conn)
+        seen["open then"] = len(open_deletes(conn))
+        seen["events"] = conn.execute("SELECT count(*) FROM events").get
+        check(conn)
+        return seen
+
+
+def failing(path: Path, conn: Connection, job: Callable[[], object]) -> str:
+    """The name of its error."""
+    try:
+        with db.translated(path, conn):
+            db.transact(conn, job)
+    except StoreError as exc:
+        return type(exc).__name__
+    return "none"
+
+
+CASES = {
+    "index": index,
+    "delete": delete,
+    "full": full,
+    "backup": backup,
+    "read_only": read_only,
+    "recording": recording,
+}
 
 if __name__ == "__main__":
     main()

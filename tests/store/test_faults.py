@@ -86,6 +86,26 @@ def test_no_room_for_the_copy_stops_the_migration(tmp_path: Path) -> None:
 
 
 @needs_namespaces
+def test_a_full_disk_leaves_the_index_where_it_was(tmp_path: Path) -> None:
+    assert on_a_small_disk(tmp_path, "index") == {
+        "full": "StoreFull",
+        "docs": 0,
+        "cursor": 0,
+        "docs then": 21,
+    }
+
+
+@needs_namespaces
+def test_a_full_disk_leaves_a_delete_to_the_next_start(tmp_path: Path) -> None:
+    assert on_a_small_disk(tmp_path, "delete") == {
+        "open": 1,
+        "found": 0,
+        "open then": 0,
+        "events": 1,
+    }
+
+
+@needs_namespaces
 def test_a_read_only_disk_is_refused_at_the_start(tmp_path: Path) -> None:
     assert on_a_small_disk(tmp_path, "read_only") == {
         "created": "Committed",
