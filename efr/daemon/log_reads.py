@@ -13,8 +13,11 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from efr.daemon.subscriptions import EventItem, Start
 from efr.store import queries
+from efr.text.redact import redact_title
 from efr.wire import codec
 from efr.wire import events as ev
 from efr.wire import methods as m
@@ -73,12 +76,18 @@ def conversations(params: m.ConversationsListParams, conn: Any) -> m.Conversatio
     limit = _limit(params.limit, LIST_PAGE, LIST_MOST)
     if params.tty is not None:
         rows = queries.conversations_of_tty(conn, params.tty)
-        return m.ConversationsListResult(tuple(map(queries.summary, rows)))
+        return m.ConversationsListResult(tuple(map(_listed, rows)))
     rows = queries.conversations_page(conn, before, limit + 1)
     return m.ConversationsListResult(
-        tuple(map(queries.summary, rows[:limit])),
+        tuple(map(_listed, rows[:limit])),
         next_cursor=_cursor(rows[limit - 1].last_seq) if len(rows) > limit else None,
     )
+
+
+def _listed(row: queries.ConversationRow) -> t.ConversationSummary:
+    """A row of the list; its title shows no secret."""
+    summary = queries.summary(row)
+    return summary if row.title is None else replace(summary, title=redact_title(row.title))
 
 
 def no_conversation(conversation_id: str) -> Refusal:

@@ -222,7 +222,7 @@ def test_two_adds_at_once_both_come_in(daemon: Daemon, root: Path) -> None:
     assert {str(root), str(root / "src")} <= {one["root"] for one in listed(daemon)}
 
 
-def test_a_new_project_counts_at_the_next_call_of_a_running_conversation(
+def test_a_new_project_counts_from_the_next_prompt_on(
     daemon: Daemon, root: Path, open_terminal: Open
 ) -> None:
     terminal = open_terminal()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,8 @@ def test_the_recent_list_reads_like_the_page_of_the_docs(
     assert ids(mine.recent(app, limit=1)) == ids(found)[:1]
     with daemon.client() as client:
         plain = client.call("conversations.recent")
+        everything = client.call("conversations.list")
+    assert "hunter2sekrit" not in json.dumps([found, everything])
     assert "scope" not in plain
     assert "current" not in plain
     assert ids(plain) == [one["conversation_id"] for one in (fix, slow, home, gone)]
