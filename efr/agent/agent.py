@@ -37,10 +37,11 @@ from efr.agent.routing import Routing, slot_row
 from efr.agent.services import Services
 from efr.agent.slots import Continue, PickUp
 from efr.store import queries
+from efr.store.errors import DeletedConversation
 from efr.store.rows import ConversationRow
 from efr.wire import methods as m
 from efr.wire import types as t
-from efr.wire.errors import refuse
+from efr.wire.errors import Refusal, refuse
 
 R = TypeVar("R")
 
@@ -217,6 +218,12 @@ class Agent:
             return self._start(lambda new: prompts.queue(new, sending, [head]))
         place = self._services.ports.places.of(params.context.pwd)
         with self._routes.enter():
+            try:
+                return self._route(sending, params.context, sending.tty, place)
+            except (DeletedConversation, Refusal) as exc:
+                if isinstance(exc, Refusal) and exc.body.code is not t.ErrorCode.NOT_FOUND:
+                    raise
+            # A delete came between the choice and its record: the prompt goes elsewhere.
             return self._route(sending, params.context, sending.tty, place)
 
     def _route(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,8 @@ import pytest
 
 from efr.config.project_text import Project
 from efr.config.schema import Conversation, Settings
+from efr.store import db, queries
+from efr.store.batch import Batch, NewEvent
 from efr.wire import events as ev
 from efr.wire import methods as m
 from efr.wire import types as t
@@ -241,3 +245,54 @@ def test_a_failed_first_prompt_leaves_no_conversation(world: World) -> None:
     first = prompt(world)
     assert switch(first) is None
     assert world.kinds(first.conversation_id).count("prompt_queued") == 1
+
+
+class Meddling(dict[int, int]):
+    """Shells whose look-up lets something happen first, once."""
+
+    def __init__(self, shells: dict[int, int], meddle: Callable[[], None]) -> None:
+        super().__init__(shells)
+        self._meddle: list[Callable[[], None]] = [meddle]
+
+    def get(self, pid: int, default: Any = None) -> Any:
+        if self._meddle:
+            self._meddle.pop()()
+        return super().get(pid, default)
+
+
+@pytest.mark.parametrize("loaded", [True, False])
+def test_a_delete_between_choice_and_record_sends_the_prompt_elsewhere(
+    world: World, app: Path, loaded: bool
+) -> None:
+    first = prompt(world, app)
+    del world.living[4242]
+    if not loaded:
+        world.restart()
+
+    def delete() -> None:
+        gone = ev.ConversationDeleted(origin=t.Origin.SHELL)
+        world.writer.append(Batch(events=(NewEvent(first.conversation_id, gone),))).result()
+
+    world.living = Meddling(world.living, delete)
+    second = prompt(world, app, tty=T2, pid=77)
+    assert second.conversation_id != first.conversation_id
+    assert switch(second) is None
+
+
+def test_a_conversation_from_before_routing_goes_on_and_gets_its_route(
+    world: World, app: Path
+) -> None:
+    old, inside = prompt(world), prompt(world, app, tty=T2, pid=77)
+    world.stop()
+    with closing(db.open(world.roots.database)) as conn:
+        conn.execute("UPDATE conversations SET route = NULL, shell_pid = NULL, routed_seq = NULL")
+    world.log = type(world.log)()
+    world.start()
+    again = prompt(world)
+    assert again.conversation_id == old.conversation_id
+    assert switch(again) is None
+    assert prompt(world, app, tty=T2, pid=77).conversation_id == inside.conversation_id
+    rows = world.readers.read(lambda conn: queries.conversations_of_tty(conn, T2))
+    assert [(row.route, row.shell_pid) for row in rows] == [
+        (t.RouteProject(value=world.registry.projects[0].id), 77)
+    ]
