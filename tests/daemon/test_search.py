@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from scripts.corpus import write
-from tests.daemon.test_methods import follow, send
+from tests.daemon.test_methods import command, follow, send
 from tests.harness.daemon import Daemon
 from tests.harness.raw_client import RawClient
 
@@ -185,6 +185,32 @@ def test_many_searches_at_once_are_all_answered(daemon: Daemon, client: RawClien
         assert set(ends) == set(keys)
         assert set(ends.values()) <= {"answered", "cancelled"}
         assert ends[keys[-1]] == "answered"
+
+
+def test_nobody_hears_busy_while_all_work_at_once(daemon: Daemon) -> None:
+    """Six clients with prompts, three that search, and the indexer."""
+    told: list[Any] = []
+
+    def work(step: Any) -> None:
+        with daemon.client() as client:
+            for number in range(4):
+                told.append(step(client, number))
+
+    def prompting(client: RawClient, number: int) -> Any:
+        params = {"command_id": command(), "text": f"say: number {number}"}
+        return client.answer(client.request("prompt.send", {**params, "new_conversation": True}))
+
+    def searching(client: RawClient, number: int) -> Any:
+        return client.answer(client.request("conversations.search", {"query": f"number {number}"}))
+
+    clients = [threading.Thread(target=work, args=(prompting,)) for _ in range(6)]
+    clients += [threading.Thread(target=work, args=(searching,)) for _ in range(3)]
+    for one in clients:
+        one.start()
+    for one in clients:
+        one.join(LIMIT_S)
+    assert len(told) == 36
+    assert [frame for frame in told if "error" in frame] == []
 
 
 # The index while it grows.
