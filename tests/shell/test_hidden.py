@@ -432,11 +432,14 @@ def test_close_ends_a_shell_whose_child_ignores_the_hangup(rig: Rig) -> None:
 
 def test_a_shell_that_ignores_the_hangup_is_killed(world: World) -> None:
     rig = world.rig(close_kill_s=0.2)
-    rig.run("trap '' HUP")
+    # A trap goes at the next prompt, so the shell ignores the signal only while the line runs.
+    call = rig.start("trap '' HUP; echo go; while :; do :; done")
+    rig.heard.wait_for("output", "go\n")
 
     rig.shells.close("c1")
 
     assert rig.heard.wait_for("exited") == ("exited", 137)
+    assert call.result(LIMIT_S).kind == "shell_exited"
 
 
 def test_sudo_is_forgotten_after_each_call(world: World, tmp_path: Path) -> None:
