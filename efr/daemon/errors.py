@@ -6,6 +6,7 @@ not in the table is a fault of efrd: logged with its traceback and answered `int
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +23,8 @@ _log = logging.getLogger("efr.daemon")
 
 _Sentence = Callable[[Any], str]
 _Code = t.ErrorCode
+
+_NO_DESCRIPTOR = {errno.EMFILE, errno.ENFILE}
 
 # The first row that fits counts, so a subclass stands before its base.
 _TABLE: tuple[tuple[type[BaseException], t.ErrorCode, _Sentence], ...] = (
@@ -83,6 +86,8 @@ def error_body(method: str, exc: BaseException) -> ErrorBody:
         return exc.body
     if isinstance(exc, Cancelled):
         return CANCELLED
+    if isinstance(exc, OSError) and exc.errno in _NO_DESCRIPTOR:
+        return ErrorBody(_Code.BUSY, "efrd has no file descriptor left; try again")
     for kind, code, sentence in _TABLE:
         if isinstance(exc, kind):
             if code is _Code.INTERNAL:

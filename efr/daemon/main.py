@@ -160,12 +160,18 @@ class _Main:
                 _log.critical("the thread %s ended by an exception; efrd stops", event.thread)
                 return EXIT_FAILED
             if event == signal.SIGHUP:
-                self._settings.reload()
+                self._reload()
             elif event == signal.SIGUSR1:
                 _log.warning("SIGUSR1: the stacks of all threads\n%s", stacks())
             else:
                 _log.info("%s: stopping", signal.Signals(event).name)
                 return EXIT_STOPPED
+
+    def _reload(self) -> None:
+        try:
+            self._settings.reload()
+        except Exception:  # noqa: BLE001 - a fault of a listener costs this reload alone
+            _log.exception("the reload broke")
 
     def _stop(self, started: Started) -> bool:
         """Everything in order, within STOP_S. Does not return when it is cut short."""

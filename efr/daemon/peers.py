@@ -15,6 +15,7 @@ from efr.daemon.processes import Process, read_process
 from efr.threads.requests import Peer
 
 _DEPTH = 1024  # parents followed; a chain that is longer is a loop of reused pids
+_TRIES = 64  # looks at a chain whose parents end while it is followed; then it hides something
 
 
 class ModelSide:
@@ -31,28 +32,37 @@ class ModelSide:
         self._look = look
 
     def started(self, pid: int) -> int | None:
-        """When that process started, to know it again; None when it is gone."""
+        """When that process started, to know it again; None when it is gone. Raises OSError."""
         process = self._look(pid) if pid > 0 else None
         return process.start if process is not None else None
 
     def is_model_side(self, peer: Peer) -> bool:
-        """Whether the peer may only read. Reads /proc; any thread."""
+        """Whether the peer may only read. Reads /proc; any thread.
+
+        Raises OSError when /proc cannot be read: then nobody can say.
+        """
         if peer.remote:
             return False
-        process = self._look(peer.pid) if peer.pid > 0 else None
-        if process is None or process.start != peer.pid_start:
-            return True  # gone: nobody can say any more who it was
-        if process.session in self._sessions():
-            return True
-        return self._descends_from_us(process)
-
-    def _descends_from_us(self, process: Process) -> bool:
-        parent = process.parent
-        for _ in range(_DEPTH):
-            if parent == self._own_pid:
+        for _ in range(_TRIES):
+            process = self._look(peer.pid) if peer.pid > 0 else None
+            if process is None or process.start != peer.pid_start:
+                return True  # gone: nobody can say any more who it was
+            if process.session in self._sessions():
                 return True
-            above = self._look(parent) if parent > 1 else None
-            if above is None:
+            descends = self._descends_from_us(process)
+            if descends is not None:
+                return descends
+        return True
+
+    def _descends_from_us(self, process: Process) -> bool | None:
+        """None: a parent ended meanwhile, so its child has another one by now."""
+        for _ in range(_DEPTH):
+            if process.parent == self._own_pid:
+                return True
+            if process.parent <= 1:
                 return False
-            parent = above.parent
+            above = self._look(process.parent)
+            if above is None or above.start > process.start:
+                return None
+            process = above
         return True

@@ -21,10 +21,13 @@ class Process:
 
 
 def read_process(pid: int, proc: Path = Path("/proc")) -> Process | None:
-    """The process with that pid, or None when it is gone (a zombie counts as gone)."""
+    """The process with that pid, or None when it is gone (a zombie counts as gone).
+
+    Raises OSError when it cannot be read, such as without a free descriptor.
+    """
     try:
         text = (proc / str(pid) / "stat").read_bytes()
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError):
         return None
     fields = text[text.rfind(b")") + 2 :].split()  # the name before may hold anything
     if len(fields) < 20 or fields[0] in (b"Z", b"X"):

@@ -98,7 +98,10 @@ class Dispatch(Protocol):
     """The daemon's side of every transport."""
 
     def connected(self, connection_id: int, pid: int) -> Peer:
-        """The peer of a fresh local connection. On the transport's thread; must not block."""
+        """The peer of a fresh local connection. On the transport's thread; must not block.
+
+        Raises OSError when nobody can say now who it is.
+        """
 
     def hello(self, peer: Peer, params: Mapping[str, Any]) -> HelloAnswer:
         """Answers a hello. Raises Refusal. On the transport's thread; must not block."""

@@ -56,7 +56,9 @@ class SocketServer(Thread):
         self._connections: dict[int, Connection] = {}  # by descriptor
         self._next_id = 1
         self._accepting = True
+        self._accepted: socket.socket | None = None  # one that nobody could be asked about yet
         self._accept_again: float | None = None  # monotonic; None: the listener is watched
+        self._short = False  # of descriptors; said in the log
         self._close_by: float | None = None  # monotonic; set by begin_stop
         self._ended = False
 
@@ -102,7 +104,7 @@ class SocketServer(Thread):
                 timeout = 0.0 if busy else self._timeout(now)
                 busy |= self._take_events(self._selector.select(timeout))
                 busy |= self._take_inbox()
-                self._take_deadlines(self._clock.monotonic())
+                busy |= self._take_deadlines(self._clock.monotonic())
                 busy = self._advance(busy)
         finally:
             self._end()
@@ -129,7 +131,8 @@ class SocketServer(Thread):
             touched.add(connection)
         return touched
 
-    def _take_deadlines(self, now: float) -> None:
+    def _take_deadlines(self, now: float) -> set[Connection]:
+        fresh: set[Connection] = set()
         if self._close_by is not None:
             self._stop_accepting()
             for connection in self._connections.values():
@@ -137,9 +140,11 @@ class SocketServer(Thread):
         if self._accept_again is not None and now >= self._accept_again:
             self._accept_again = None
             self._selector.register(self._listener.socket, selectors.EVENT_READ)
+            fresh = self._accept()
         for connection in list(self._connections.values()):
             if connection.close_by is not None and now >= connection.close_by:
                 self._drop(connection)
+        return fresh
 
     def _advance(self, touched: set[Connection]) -> set[Connection]:
         """One turn for each; returns those that can go on at once."""
@@ -183,21 +188,25 @@ class SocketServer(Thread):
         fresh: set[Connection] = set()
         while True:
             try:
-                sock, _ = self._listener.socket.accept()
+                if self._accepted is None:
+                    self._accepted, _ = self._listener.socket.accept()
+                connection = self._admit(self._accepted)
             except BlockingIOError:
                 return fresh
             except OSError as exc:
                 if exc.errno in _OUT_OF_ROOM:
                     self._pause_accepting(exc)
                     return fresh
-                continue  # the client hung up while it waited
-            connection = self._admit(sock)
-            if connection is None:
-                sock.close()
-            else:
+                connection = None  # the client hung up while it waited
+            self._short = False
+            if connection is not None:
                 fresh.add(connection)
+            elif self._accepted is not None:
+                self._accepted.close()
+            self._accepted = None
 
     def _admit(self, sock: socket.socket) -> Connection | None:
+        """The connection of a fresh socket; None: it is refused. Raises OSError."""
         sock.setblocking(False)
         credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         pid, uid, _ = _CREDENTIALS.unpack(credentials)
@@ -217,8 +226,10 @@ class SocketServer(Thread):
         return connection
 
     def _pause_accepting(self, exc: OSError) -> None:
-        if self._accept_again is None:
+        if not self._short:
             _log.warning("cannot accept a connection now: %s", exc.strerror)
+            self._short = True
+        if self._accept_again is None:
             self._selector.unregister(self._listener.socket)
         self._accept_again = self._clock.monotonic() + self._limits.accept_pause_s
 
@@ -230,7 +241,13 @@ class SocketServer(Thread):
             if self._accept_again is None:
                 self._selector.unregister(self._listener.socket)
             self._accept_again = None
-            self._listener.close()
+            self._close_listener()
+
+    def _close_listener(self) -> None:
+        self._listener.close()
+        if self._accepted is not None:
+            self._accepted.close()
+            self._accepted = None
 
     def _done(self) -> bool:
         return self._close_by is not None and not self._accepting and not self._connections
@@ -248,7 +265,7 @@ class SocketServer(Thread):
             self._drop(connection)
         while self._inbox:
             _close_unused(self._inbox.popleft()[2])
-        self._listener.close()
+        self._close_listener()
         self._selector.close()
         self._wake_writer.close()
         self._wake_reader.close()

@@ -97,3 +97,25 @@ def test_a_second_signal_cuts_the_waits(env: dict[str, str]) -> None:
     )
     assert done.returncode == 1
     assert "efrd ends without waiting for:" in done.stderr
+
+
+def test_a_signal_that_another_thread_is_handed_stops_it_too(env: dict[str, str]) -> None:
+    """As one that comes just before `main` begins to wait: no wait of `main` is interrupted."""
+    done = run(
+        env,
+        """
+        def main_waits():
+            frame = sys._current_frames()[threading.main_thread().ident]
+            with open(f"/proc/self/task/{os.getpid()}/stat") as stat:
+                state = stat.read().rpartition(")")[2].split()[0]
+            return frame.f_code.co_name == "_serve" and state == "S"
+
+        def stops():
+            while not all(main_waits() for _ in range(1000)):
+                pass
+            signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+        when_ready(stops)
+        """,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "SIGTERM: stopping" in done.stderr

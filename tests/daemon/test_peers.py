@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -65,6 +66,47 @@ def test_who_descends_from_a_hidden_shell_or_is_gone_is_model_side(
 
 def test_a_reused_pid_is_somebody_who_is_gone() -> None:
     assert model_side().is_model_side(peer(USER, start=6))
+
+
+def changing(*states: dict[int, Process]) -> ModelSide:
+    """Every look at a pid that ended moves on to the next state of the machine."""
+    left = list(states)
+
+    def look(pid: int) -> Process | None:
+        found = left[0].get(pid)
+        if found is None and len(left) > 1:
+            left.pop(0)
+        return found
+
+    return ModelSide(EFRD, set, look)
+
+
+def test_a_parent_that_ends_meanwhile_hides_nobody() -> None:
+    """It was read as the parent and was gone at the next look: the child has another one now."""
+    efrd = {EFRD: Process(parent=50, session=50, start=1)}
+    before = {USER: Process(parent=600, session=USER, start=7), **efrd}
+    orphaned = {USER: Process(parent=EFRD, session=USER, start=7), **efrd}
+    assert changing(before, orphaned).is_model_side(peer(USER))
+    reparented = {USER: Process(parent=1, session=USER, start=7), **efrd}
+    assert not changing(before, reparented).is_model_side(peer(USER))
+    assert changing(before, efrd).is_model_side(peer(USER)), "it is gone itself"
+    assert changing(before).is_model_side(peer(USER)), "nobody can say"
+
+
+def test_a_parent_that_is_younger_than_its_child_is_somebody_else() -> None:
+    reused = {
+        USER: Process(parent=600, session=USER, start=7),
+        600: Process(parent=1, session=600, start=8),
+    }
+    assert changing(reused).is_model_side(peer(USER)), "nobody can say"
+
+
+def test_what_cannot_be_read_is_told_and_is_not_taken_for_gone(tmp_path: Path) -> None:
+    (tmp_path / "7").mkdir()
+    assert read_process(7, tmp_path) is None
+    (tmp_path / "7" / "stat").mkdir()
+    with pytest.raises(IsADirectoryError):
+        read_process(7, tmp_path)
 
 
 def test_a_phone_has_no_process_here() -> None:
