@@ -42,6 +42,7 @@ from efr.daemon.rooms import Facts, Rooms
 from efr.daemon.searching import Searches
 from efr.daemon.setting_warnings import setting_warnings
 from efr.daemon.shell_looks import ShellLooks
+from efr.daemon.socket_check import SocketCheck
 from efr.daemon.stopping import Started
 from efr.daemon.subreaper import OrphanReaper
 from efr.daemon.subscriptions import Subscriptions
@@ -88,6 +89,7 @@ _log = logging.getLogger("efr.daemon")
 
 Fatal = Callable[[str, BaseException], None]
 
+SOCKET_S = 60.0  # how late a socket that is gone may be told: only a person can help
 ORPHANS_S = 60.0  # how long the exit of an orphan may wait: a dead process holds only its pid
 AFTER_CLIENTS_S = 1.0  # of the stop's deadline, for what comes after the last client
 AFTER_SHELLS_S = 1.5  # and after the shells
@@ -170,7 +172,7 @@ class Daemon:
             self._clock,
         )
         self._settings.on_reload(told.reloaded)
-        self._serve(started, rooms)
+        self._serve(started, rooms, timer)
         started.add("the model lists", fetcher.stop)
         fetcher.start()
         self._start_background(started, store, timer, rooms)
@@ -311,7 +313,7 @@ class Daemon:
         thread.start()
         return watches
 
-    def _serve(self, started: Started, rooms: Rooms) -> None:
+    def _serve(self, started: Started, rooms: Rooms, timer: Timer) -> None:
         """Opens the socket. Its clients are let go first and joined after the turns."""
         dispatcher = Dispatcher(
             methods_of(rooms), self._greeting(), rooms.model_side, _closed(rooms.agent)
@@ -330,6 +332,11 @@ class Daemon:
         write_atomic(hint, codec.encode(self._hint()))
         started.add("daemon.json", lambda deadline: hint.unlink(missing_ok=True))
         rooms.projects.scopes.refresh()
+        look = Every(
+            "looking for the socket", SOCKET_S, SocketCheck(bound).look, timer, self._clock
+        )
+        started.add("the looks for the socket", look.stop)
+        look.start()
         handlers.start()
         server.start()
 

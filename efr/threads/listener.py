@@ -38,14 +38,19 @@ class Listener:
     device: int
     inode: int
 
-    def close(self) -> None:
-        """Closes the socket and removes the file if it is still ours. May be called twice."""
-        self.socket.close()
+    @property
+    def is_reached(self) -> bool:
+        """Whether the file is there and is ours, so that clients find the socket."""
         try:
             facts = os.lstat(self.path)
         except OSError:
-            return  # the runtime root is gone, or somebody tidied up
-        if (facts.st_dev, facts.st_ino) == (self.device, self.inode):
+            return False  # the runtime root is gone, or somebody tidied up
+        return (facts.st_dev, facts.st_ino) == (self.device, self.inode)
+
+    def close(self) -> None:
+        """Closes the socket and removes the file if it is still ours. May be called twice."""
+        self.socket.close()
+        if self.is_reached:
             self.path.unlink(missing_ok=True)
 
 

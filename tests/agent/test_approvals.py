@@ -121,6 +121,21 @@ def test_the_configured_limit_expires_it_and_the_turn_goes_on(world: World) -> N
     assert caught.value.body.code is t.ErrorCode.NOT_FOUND
 
 
+@pytest.mark.parametrize("hours", [-1, 13])
+def test_a_wall_clock_that_jumps_moves_no_limit_of_a_question(world: World, hours: int) -> None:
+    world.settings = Settings(conversation=Conversation(approval_timeout_secs=60))
+    sent, question = asked(world)
+    world.timer.wait_for(60)
+    world.clock.set_wall(world.clock.now_us() + hours * 3_600_000_000)
+    world.timer.advance(59)
+    assert "approval_expired" not in world.kinds(sent.conversation_id)
+    world.timer.advance(1)
+    assert world.wait(ev.ApprovalExpired).call_id == question.call_id
+    world.wait_end(sent.turn_id)
+    seqs = [one.seq for one in world.log.all]
+    assert seqs == sorted(seqs)
+
+
 def test_ten_minutes_without_input_and_five_more_expire_it_as_away(world: World) -> None:
     sent, _ = asked(world)
     world.timer.advance(600)

@@ -12,6 +12,7 @@ import pytest
 
 from efr.config.project_text import Project
 from efr.config.schema import Conversation, Settings
+from efr.providers.canonical import Done, TextDelta
 from efr.store import db, queries
 from efr.store.batch import Batch, NewEvent
 from efr.wire import events as ev
@@ -19,7 +20,7 @@ from efr.wire import methods as m
 from efr.wire import types as t
 from efr.wire.errors import Refusal
 from tests.agent.scripted import LIMIT_S
-from tests.agent.scripted_model import said
+from tests.agent.scripted_model import Hold, said, usage
 from tests.agent.world import PHONE, World
 
 T2 = "/dev/pts/9"
@@ -92,6 +93,28 @@ def test_a_wall_clock_that_jumps_ahead_starts_a_new_one(world: World) -> None:
     first = prompt(world)
     world.clock.set_wall(world.clock.now_us() + 13 * HOUR_S * 1_000_000)
     assert prompt(world).conversation_id != first.conversation_id
+
+
+def test_a_wall_clock_that_jumps_ahead_touches_no_running_turn(world: World) -> None:
+    held = Hold()
+    world.provider.answers(
+        [TextDelta("a"), held, TextDelta("b"), usage(), Done("end_turn")], said("new")
+    )
+    first = world.send("one")
+    held.wait()
+    world.clock.set_wall(world.clock.now_us() + 13 * HOUR_S * 1_000_000)
+    second = world.send("two")
+    assert second.conversation_id != first.conversation_id
+    world.wait_end(second.turn_id)
+    held.go()
+    assert isinstance(world.wait_end(first.turn_id), ev.TurnCompleted)
+    (message,) = (
+        one.event
+        for one in world.log.all
+        if isinstance(one.event, ev.AssistantMessageCompleted)
+        and one.conversation_id == first.conversation_id
+    )
+    assert message.text == "ab"
 
 
 def test_zero_hours_keep_it_for_ever(world: World) -> None:
