@@ -2,41 +2,47 @@
 
 `scalars` says how presence is declared. Reading goes through three steps: the JSON reader;
 `mend`, for the members that msgspec cannot judge; and msgspec, which checks every type and
-range. Facts: protocol, notation and reader rules.
+range. Writing is msgspec's, after `plain` for the few values it would write otherwise. Both are
+worked out once for each type. Facts: protocol, notation and reader rules.
 
 What the libraries give by themselves (tests/wire/test_json.py holds each): orjson refuses lone
-surrogates, NaN, a byte order mark and text after the value, and takes the last of two equal
-keys; msgspec takes no fraction, boolean or text for an integer, and ignores unknown members.
+surrogates, NaN, a byte order mark and text after the value, takes the last of two equal keys, and
+reads an integer above 64 bits as a fraction; msgspec takes no fraction, boolean or text for an
+integer, and ignores unknown members.
 """
 
 from __future__ import annotations
 
-import re
-from base64 import b64encode
 from collections.abc import Callable
-from functools import cache
+from functools import partial
 from types import UnionType
-from typing import Any, Final, TypeVar, Union, get_args, get_origin, overload
+from typing import Any, Final, TypeAlias, TypeVar, Union, get_args, get_origin, overload
 
 import msgspec
 import orjson
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 
 from efr.wire.errors import BadValue
 from efr.wire.event.base import UnknownEvent
 from efr.wire.event.kinds import event_class
-from efr.wire.mend import FORMS, Mender, NotKnown
+from efr.wire.mend import Mends, Unknown
+from efr.wire.misfits import MISFITS, bad_value
+from efr.wire.plain import PLANS
 from efr.wire.scalars import Params
-from efr.wire.shared.connection import Capabilities
+from efr.wire.settle import Settlers
 
 # The protocol's limit, in objects and lists around a value. It bounds the stack of every reader.
 MAX_DEPTH: Final = 128
 
-_SAID: Final = re.compile(r"(?P<why>.*) - at `(?P<where>\$[^`]*)`", re.DOTALL)
+_LIST: Final = ord("[")
 
 T = TypeVar("T")
 
+Reader: TypeAlias = Callable[[Any], Any]
+
 # --- writing ---------------------------------------------------------------------------------
+
+_written: Final = msgspec.json.Encoder().encode
 
 
 def encode(value: Any) -> bytes:
@@ -44,7 +50,11 @@ def encode(value: Any) -> bytes:
 
     Raises BadValue for text that is not valid Unicode, such as a path that is not UTF-8.
     """
-    return _dumps(value, 0)
+    plan = PLANS[type(value)]
+    try:
+        return _written(value if plan is None else plan(value))
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise BadValue("$", str(exc)) from exc
 
 
 def to_builtins(value: Any) -> Any:
@@ -57,82 +67,7 @@ def pretty(value: Any) -> bytes:
 
     Raises BadValue as `encode` does.
     """
-    return _dumps(value, orjson.OPT_INDENT_2) + b"\n"
-
-
-def _dumps(value: Any, option: int) -> bytes:
-    try:
-        return orjson.dumps(value, default=_plain, option=option)
-    except TypeError as exc:
-        raise BadValue("$", str(exc)) from exc
-
-
-def _plain(value: Any) -> Any:
-    """One level of what the JSON writer does not know by itself."""
-    kind: Any = type(value)
-    return _writer(kind)(value)
-
-
-@cache
-def _writer(kind: type) -> Callable[[Any], Any]:
-    if issubclass(kind, Capabilities):
-        return _plain_capabilities
-    if issubclass(kind, UnknownEvent):
-        return _plain_unknown_event
-    if issubclass(kind, bytes):
-        return _plain_bytes
-    if issubclass(kind, Struct):
-        return _members_of(kind)
-    raise TypeError(f"no wire value: {kind.__name__}")
-
-
-_NEVER: Final = object()  # equal to no member
-
-
-def _members_of(kind: type[Struct], without: str = "") -> Callable[[Any], dict[str, Any]]:
-    """The writer of a declared type: its tag, and its members in order, as presence says."""
-    names, attributes = kind.__struct_encode_fields__, kind.__struct_fields__
-    defaults = kind.__struct_defaults__
-    required = (msgspec.NODEFAULT,) * (len(names) - len(defaults))
-    plan = tuple(
-        (attribute, name, _NEVER if _always_written(default) else default)
-        for attribute, name, default in zip(attributes, names, required + defaults, strict=True)
-        if attribute != without
-    )
-    tag = kind.__struct_config__.tag
-    start = {} if tag is None else {"kind": tag}
-
-    def write(value: Any) -> dict[str, Any]:
-        out = start.copy()
-        for attribute, name, left_out in plan:
-            member = getattr(value, attribute)
-            if member is not left_out and member != left_out:
-                out[name] = member
-        return out
-
-    return write
-
-
-def _always_written(default: Any) -> bool:
-    """R has no default; D has a factory."""
-    return default is msgspec.NODEFAULT or hasattr(default, "factory")
-
-
-def _plain_bytes(value: bytes) -> str:
-    return b64encode(value).decode("ascii")
-
-
-def _plain_unknown_event(value: UnknownEvent) -> dict[str, Any]:
-    others = value.members
-    return {"kind": value.kind} | {key: others[key] for key in others if key != "kind"}
-
-
-_known_capabilities = _members_of(Capabilities, without="others")
-
-
-def _plain_capabilities(value: Capabilities) -> dict[str, Any]:
-    others = value.others
-    return _known_capabilities(value) | {key: others[key] for key in sorted(others)}
+    return msgspec.json.format(encode(value), indent=2) + b"\n"
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -144,7 +79,8 @@ def read_json(body: bytes) -> Any:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as exc:
         raise BadValue("$", f"not JSON: {exc}") from exc
-    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and _depth_exceeds(value, MAX_DEPTH):
+    # At most so many levels fit: `{"":}` has 5 bytes, and where there is a list `[]` has 2.
+    if len(body) > MAX_DEPTH * (2 if _LIST in body else 5) and _is_too_deep(body, value):
         raise BadValue("$", f"nested deeper than {MAX_DEPTH} levels")
     return value
 
@@ -167,44 +103,31 @@ def from_builtins(value: Any, kind: Any) -> Any:
 
     Raises BadValue, which says where they do not fit.
     """
-    mender = _OF_PARAMS if isinstance(kind, type) and issubclass(kind, Params) else _OF_OTHERS
-    mend = mender.of(kind)
     try:
-        plain = value if mend is None else mend(value)
-        return msgspec.convert(plain, _told_by_kind(plain, kind))
-    except NotKnown as exc:
-        raise BadValue("$", "an unknown value outside a union") from exc
-    except msgspec.ValidationError as exc:
-        raise _bad_value(str(exc)) from exc
-
-
-def _bad_value(said: str) -> BadValue:
-    """What msgspec says, which may quote text of the value and then ends with the path."""
-    found = _SAID.fullmatch(said)
-    return BadValue(found["where"], found["why"]) if found else BadValue("$", said)
-
-
-def _told_by_kind(plain: Any, kind: Any) -> Any:
-    """The one type of a union that the value is of, where its `kind` says so.
-
-    msgspec looks at a whole union again for every call; this saves it most of the work.
-    """
-    by_tag = _by_tag(kind)
-    tag = plain.get("kind") if by_tag and type(plain) is dict else None
-    return by_tag.get(tag, kind) if type(tag) is str else kind
-
-
-@cache
-def _by_tag(kind: Any) -> dict[Any, type[Struct]]:
-    """The types of a union by their tag; nothing for any other type."""
-    options = get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
-    return {
-        option.__struct_config__.tag: option for option in options if issubclass(option, Struct)
-    }
+        read = _BY_IDENTITY.get(id(kind)) or _READERS[kind]
+        return read(value)
+    except MISFITS as misfit:
+        raise bad_value(misfit) from misfit
 
 
 def decode_event_object(value: Any) -> Any:
     """The event of a plain JSON object; an UnknownEvent for a kind this version does not know."""
+    try:
+        return _event(value)
+    except MISFITS as misfit:
+        raise bad_value(misfit) from misfit
+
+
+def _event(value: Any) -> Any:
+    try:
+        read = _EVENTS[value["kind"]]
+    except (LookupError, TypeError):
+        return _event_not_met(value)
+    return read(value)
+
+
+def _event_not_met(value: Any) -> Any:
+    """The first event of its kind, one of an unknown kind, or no event at all."""
     if type(value) is not dict:
         raise BadValue("$", "an event is an object")
     kind = value.get("kind")
@@ -213,12 +136,94 @@ def decode_event_object(value: Any) -> Any:
     known = event_class(kind)
     if known is None:
         return UnknownEvent(kind, {key: value[key] for key in value if key != "kind"})
-    return from_builtins(value, known)
+    read = _EVENTS[kind] = _READERS[known]
+    return read(value)
 
 
-def _depth_exceeds(value: Any, limit: int) -> bool:
+class _Readers(dict[Any, Reader]):
+    """How plain values of each declared type are read, worked out when the type is first met.
+
+    A reader raises one of MISFITS.
+    """
+
+    def __missing__(self, kind: Any) -> Reader:
+        options = get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
+        if any(issubclass(option, Struct) for option in options):
+            found = _of_union(kind, options)
+        elif isinstance(kind, type) and issubclass(kind, Params):
+            found = _of_params(kind)
+        else:
+            found = _of_one(kind, _of_newer(kind))
+        self[kind] = _BY_IDENTITY[id(kind)] = found
+        return found
+
+
+_READERS: Final = _Readers()
+_BY_IDENTITY: Final[dict[int, Reader]] = {}  # the same: to hash a union takes longer than the rest
+_EVENTS: Final[dict[str, Reader]] = {}  # of the kinds that were met
+_SETTLERS: Final = Settlers(_event)
+_OF_PARAMS: Final = Mends(Unknown.REFUSED)
+_AT_FIRST: Final = Mends(Unknown.LEFT)
+_OF_NEWER: Final = Mends(Unknown.READ)
+
+
+def _of_params(kind: Any) -> Reader:
+    mend, settle = _OF_PARAMS[kind], _SETTLERS[kind]
+
+    def read(value: Any) -> Any:
+        found = convert(value if mend is None else mend(value), kind)
+        return found if settle is None else settle(found)
+
+    return read
+
+
+def _of_one(kind: Any, of_newer: Reader) -> Reader:
+    """The reader of one type. What msgspec refuses is perhaps of a newer version."""
+    mend, settle = _AT_FIRST[kind], _SETTLERS[kind]
+    if not (mend or settle or _OF_NEWER[kind]):
+        return partial(convert, type=kind)
+
+    def read(value: Any) -> Any:
+        try:
+            found = convert(value if mend is None else mend(value), kind)
+        except ValidationError:
+            return of_newer(value)
+        return found if settle is None else settle(found)
+
+    return read
+
+
+def _of_union(kind: Any, options: tuple[Any, ...]) -> Reader:
+    """msgspec looks at a whole union again for every call; the `kind` tells the one reader."""
+    of_newer = _of_newer(kind)
+    by_tag = {option.__struct_config__.tag: _of_one(option, of_newer) for option in options}
+
+    def read(value: Any) -> Any:
+        try:
+            found = by_tag[value["kind"]]
+        except (LookupError, TypeError):
+            found = of_newer
+        return found(value)
+
+    return read
+
+
+def _of_newer(kind: Any) -> Reader:
+    """Reads a value that may hold what this version does not know."""
+
+    def read(value: Any) -> Any:
+        mend, settle = _OF_NEWER[kind], _SETTLERS[kind]
+        found = convert(value if mend is None else mend(value), kind)
+        return found if settle is None else settle(found)
+
+    return read
+
+
+def _is_too_deep(body: bytes, value: Any) -> bool:
+    if body.count(b"{") + body.count(b"[") <= MAX_DEPTH:
+        return False
     level = [value]
-    for _ in range(limit):
+    for _ in range(MAX_DEPTH):
         level = [
             child
             for parent in level
@@ -228,8 +233,3 @@ def _depth_exceeds(value: Any, limit: int) -> bool:
         if not level:
             return False
     return True
-
-
-_FORMS: Final = {**FORMS, "event": decode_event_object}
-_OF_PARAMS: Final = Mender(strict=True, forms=_FORMS)
-_OF_OTHERS: Final = Mender(strict=False, forms=_FORMS)

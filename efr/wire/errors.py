@@ -3,8 +3,6 @@
 `Refusal` is how any room above says no to a request; the daemon turns it into an error frame.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Any
 

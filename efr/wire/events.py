@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from efr.wire.event.calls import *  # noqa: F403
     from efr.wire.event.envelope import *  # noqa: F403
     from efr.wire.event.log import *  # noqa: F403
+    from efr.wire.event.messages import *  # noqa: F403
     from efr.wire.event.questions import *  # noqa: F403
     from efr.wire.event.shells import *  # noqa: F403
     from efr.wire.event.turns import *  # noqa: F403
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 HOMES = {
     "efr.wire.event.base": ("UnknownEvent",),
     "efr.wire.event.calls": (
-        "AssistantMessageCompleted",
-        "AssistantMessageUpdated",
         "ToolCallCompleted",
         "ToolCallInputChanged",
         "ToolCallOutputUpdated",
@@ -35,6 +34,10 @@ HOMES = {
         "event_item_bytes",
         "kind_of",
         "turn_of",
+    ),
+    "efr.wire.event.messages": (
+        "AssistantMessageCompleted",
+        "AssistantMessageUpdated",
     ),
     "efr.wire.event.questions": (
         "AlwaysRuleSaved",

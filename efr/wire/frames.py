@@ -4,9 +4,7 @@ A frame's bytes on a stream are `framing`; what stands in `params` and `item` is
 Facts: protocol, client frames and server frames.
 """
 
-from __future__ import annotations
-
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 from msgspec import Meta, field
 
@@ -65,34 +63,37 @@ ServerFrame: TypeAlias = ItemFrame | EndFrame | ErrorFrame | AckFrame
 
 F = TypeVar("F")
 
-_ANSWERS = ("item", "end", "error", "ack")
+_ANSWERS: Final[dict[str, Any]] = {
+    "item": ItemFrame,
+    "end": EndFrame,
+    "error": ErrorFrame,
+    "ack": AckFrame,
+}
 
 
 def read_client_frame(body: bytes) -> ClientFrame:
     """What a client sent. Raises BadFrame, with the request's id where one can be read."""
-    frame, id = _object(body)
-    if "cancel" in frame:
-        if "method" in frame:
-            raise BadFrame(id, "a frame is a request or a cancel, not both")
-        return _as(CancelFrame, frame, id)
-    return _as(Request, frame, id)
+    frame = _object(body)
+    if "cancel" not in frame:
+        return _as(Request, frame)
+    if "method" in frame:
+        raise BadFrame(_id_of(frame), "a frame is a request or a cancel, not both")
+    return _as(CancelFrame, frame)
 
 
 def read_server_frame(body: bytes) -> ServerFrame:
     """What the daemon sent. Raises BadFrame, with the request's id where one can be read."""
-    frame, id = _object(body)
-    shapes = [name for name in _ANSWERS if name in frame]
+    frame = _object(body)
+    id = frame.get("id")
+    if "item" in frame and len(frame) == 2 and type(id) is int and id >= 0:
+        return ItemFrame(id, frame["item"])  # nearly every frame, and nothing left to judge
+    shapes = _ANSWERS.keys() & frame
     if len(shapes) != 1:
-        raise BadFrame(id, "a frame has exactly one of item, end, error and ack")
-    if shapes == ["item"]:
-        return _as(ItemFrame, frame, id)
-    if shapes == ["error"]:
-        return _as(ErrorFrame, frame, id)
-    if shapes == ["ack"]:
-        return _as(AckFrame, frame, id)
-    if frame["end"] is not True:
-        raise BadFrame(id, "end is always true")
-    return _as(EndFrame, frame, id)
+        raise BadFrame(_id_of(frame), "a frame has exactly one of item, end, error and ack")
+    if "end" in frame and frame["end"] is not True:
+        raise BadFrame(_id_of(frame), "end is always true")
+    answer: ServerFrame = _as(_ANSWERS[shapes.pop()], frame)
+    return answer
 
 
 def request_frame(id: int, method: str, params: bytes) -> bytes:
@@ -125,20 +126,24 @@ def ack_frame(id: int) -> bytes:
     return b'{"ack":%d}' % id
 
 
-def _object(body: bytes) -> tuple[dict[str, Any], int | None]:
-    """The frame's object, and its id when that is an unsigned integer."""
+def _object(body: bytes) -> dict[str, Any]:
     try:
         frame = read_json(body)
     except BadValue as bad:
         raise BadFrame(None, bad.why) from bad
     if type(frame) is not dict:
         raise BadFrame(None, "a frame is an object")
+    return frame
+
+
+def _id_of(frame: dict[str, Any]) -> int | None:
+    """The frame's id, when that is an unsigned integer."""
     id = frame.get("id")
-    return frame, id if type(id) is int and id >= 0 else None
+    return id if type(id) is int and id >= 0 else None
 
 
-def _as(kind: type[F], frame: dict[str, Any], id: int | None) -> F:
+def _as(kind: type[F], frame: dict[str, Any]) -> F:
     try:
         return from_builtins(frame, kind)
     except BadValue as bad:
-        raise BadFrame(id, str(bad)) from bad
+        raise BadFrame(_id_of(frame), str(bad)) from bad

@@ -1,8 +1,8 @@
-"""What msgspec cannot judge in a plain value: ids, times, base64, open sets, capabilities, events.
+"""What msgspec misjudges in a plain value: newer values of open sets, base64, capabilities.
 
 A mend takes the plain value of a declared type and gives it back, or a changed copy, or raises
 BadValue. It leaves a value of a wrong type alone: msgspec refuses it, and says where. Mends are
-built from the declared types when a type is first met. Pure; any thread.
+built from the declared types when a type is first met; most types need none. Pure; any thread.
 
 Facts: protocol, reader rules.
 """
@@ -11,17 +11,16 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping
-from enum import EnumType
-from functools import cache
+from enum import Enum, EnumType
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
 
 from msgspec import Meta, Struct
 
 from efr.wire.errors import BadValue
-from efr.wire.ids import canonical_job_id, canonical_uuid
+from efr.wire.hints import hints_of
+from efr.wire.misfits import NotKnown, bad_value
 from efr.wire.shared.connection import Capabilities
-from efr.wire.times import canonical_time
 
 Mend: TypeAlias = Callable[[Any], Any]
 
@@ -29,30 +28,32 @@ _ABSENT: Final = object()
 _CAPABILITIES: Final = tuple(name for name in Capabilities.__struct_fields__ if name != "others")
 
 
-class NotKnown(Exception):
-    """A member makes the whole object of a union unknown."""
+class Unknown(Enum):
+    """What becomes of a value that an open set or union does not hold, and of `unknown`."""
+
+    REFUSED = "refused"  # in params
+    LEFT = "left"  # msgspec refuses a newer value: a first try, for values without one
+    READ = "read"  # a newer value is read as `unknown`
 
 
-class Mender:
-    """The mends of all types, for one side.
+class Mends(dict[Any, "Mend | None"]):
+    """What to do with plain values of each declared type; None: nothing."""
 
-    With `strict`, a value that an open set does not hold is refused, and so is `unknown`: that
-    is how params are read. `forms` says how scalars of a form are read.
-    """
+    def __init__(self, unknown: Unknown) -> None:
+        super().__init__()
+        self._unknown = unknown
 
-    def __init__(self, *, strict: bool, forms: Mapping[str, Mend]) -> None:
-        self._strict = strict
-        self._forms = forms
-        self.of = cache(self._of)
+    def __missing__(self, hint: Any) -> Mend | None:
+        self[hint] = found = self._mend(hint)
+        return found
 
-    def _of(self, hint: Any) -> Mend | None:
-        """What to do with a value of a declared type; None: nothing."""
+    def _mend(self, hint: Any) -> Mend | None:
         origin = get_origin(hint)
         if origin is Annotated:
             return self._annotated(hint)
         if origin is Union or origin is UnionType:
             options = [option for option in get_args(hint) if option is not NoneType]
-            return self._tagged(options) if len(options) > 1 else self.of(options[0])
+            return self._tagged(options) if len(options) > 1 else self[options[0]]
         if origin is tuple:
             return self._listed(get_args(hint))
         if isinstance(hint, type) and issubclass(hint, Struct):
@@ -65,45 +66,45 @@ class Mender:
         base, *notes = get_args(hint)
         for note in notes:
             extra = note.extra if isinstance(note, Meta) and note.extra else {}
-            if "form" in extra:
-                return self._forms[extra["form"]]
+            if extra.get("form") in _FORMS:
+                return _FORMS[extra["form"]]
             if "else" in extra:
-                return _known_or_else(_values(base))
-        return self.of(base)
+                return _known_or_else(_values(base)) if self._unknown is Unknown.READ else None
+        return self[base]
 
     def _object(self, kind: type[Struct]) -> Mend | None:
         if kind is Capabilities:
             return _capabilities
-        hints = get_type_hints(kind, include_extras=True)
+        hints = hints_of(kind)
         names = zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
         members = tuple(
             (name, mend)
             for attribute, name in names
-            if (mend := self.of(hints[attribute])) is not None
+            if (mend := self[hints[attribute]]) is not None
         )
         return _members(members) if members else None
 
     def _listed(self, elements: tuple[Any, ...]) -> Mend | None:
         if elements[-1] is not Ellipsis:
             return None  # the lists of fixed length hold closed values alone
-        mend = self.of(elements[0])
+        mend = self[elements[0]]
         return None if mend is None else _each(mend)
 
     def _tagged(self, options: Iterable[Any]) -> Mend | None:
-        mends = {option.__struct_config__.tag: self.of(option) for option in options}
-        is_open = "unknown" in mends
-        if not is_open and not any(mends.values()):
+        mends = {option.__struct_config__.tag: self[option] for option in options}
+        reads = self._unknown is Unknown.READ and "unknown" in mends
+        refuses = self._unknown is Unknown.REFUSED and "unknown" in mends
+        if not (reads or refuses or any(mends.values())):
             return None
-        strict = self._strict
 
         def mend(value: Any) -> Any:
             kind = value.get("kind") if type(value) is dict else None
             if type(kind) is not str:
                 return value
-            if is_open and strict and kind == "unknown":
+            if refuses and kind == "unknown":
                 raise BadValue("$.kind", "unknown is no value of one's own")
             if kind not in mends:
-                return {"kind": "unknown"} if is_open and not strict else value
+                return {"kind": "unknown"} if reads else value
             inner = mends[kind]
             try:
                 return value if inner is None else inner(value)
@@ -112,21 +113,26 @@ class Mender:
 
         return mend
 
-    def _open_set(self, values: frozenset[str]) -> Mend:
-        strict = self._strict
-
-        def mend(value: Any) -> Any:
-            if strict and value == "unknown":
-                raise BadValue("$", "unknown is no value of one's own")
-            if strict or type(value) is not str or value in values:
-                return value
-            return "unknown"
-
-        return mend
+    def _open_set(self, values: frozenset[str]) -> Mend | None:
+        return {
+            Unknown.REFUSED: _refuse_unknown,
+            Unknown.LEFT: None,
+            Unknown.READ: lambda value: _known(value, values),
+        }[self._unknown]
 
 
 def _values(closed: Iterable[Any]) -> frozenset[str]:
     return frozenset(member.value for member in closed)
+
+
+def _refuse_unknown(value: Any) -> Any:
+    if value == "unknown":
+        raise BadValue("$", "unknown is no value of one's own")
+    return value
+
+
+def _known(value: Any, values: frozenset[str]) -> Any:
+    return value if type(value) is not str or value in values else "unknown"
 
 
 def _members(members: tuple[tuple[str, Mend], ...]) -> Mend:
@@ -134,14 +140,15 @@ def _members(members: tuple[tuple[str, Mend], ...]) -> Mend:
         if type(value) is not dict:
             return value
         copy: dict[str, Any] | None = None
-        for name, inner in members:
-            member = value.get(name, _ABSENT)
-            if member is _ABSENT:
-                continue
-            mended = _at(f".{name}", inner, member)
-            if mended is not member:
-                copy = copy or dict(value)
-                copy[name] = mended
+        name = ""
+        try:
+            for name, inner in members:
+                member = value.get(name, _ABSENT)
+                if member is not _ABSENT and (mended := inner(member)) is not member:
+                    copy = copy or dict(value)
+                    copy[name] = mended
+        except BadValue as bad:
+            raise bad_value(bad, f".{name}") from bad
         return value if copy is None else copy
 
     return mend
@@ -151,16 +158,14 @@ def _each(inner: Mend) -> Mend:
     def mend(value: Any) -> Any:
         if type(value) is not list:
             return value
-        return [_at(f"[{index}]", inner, element) for index, element in enumerate(value)]
+        mended: list[Any] = []
+        try:
+            mended.extend(map(inner, value))
+        except BadValue as bad:
+            raise bad_value(bad, f"[{len(mended)}]") from bad
+        return mended
 
     return mend
-
-
-def _at(step: str, inner: Mend, value: Any) -> Any:
-    try:
-        return inner(value)
-    except BadValue as bad:
-        raise BadValue(f"${step}{bad.where[1:]}", bad.why) from bad
 
 
 def _known_or_else(values: frozenset[str]) -> Mend:
@@ -185,29 +190,16 @@ def _one_key(value: Any) -> Any:
     return value
 
 
-def _text_form(canonical: Callable[[str], str]) -> Mend:
-    def mend(value: Any) -> Any:
-        if type(value) is not str:
+def _canonical_base64(value: Any) -> Any:
+    """Standard base64 with padding, as a writer writes it."""
+    if type(value) is not str:
+        return value
+    try:
+        if b64encode(b64decode(value, validate=True)).decode("ascii") == value:
             return value
-        try:
-            return canonical(value)
-        except ValueError as exc:
-            raise BadValue("$", str(exc)) from exc
-
-    return mend
+    except ValueError as exc:
+        raise BadValue("$", str(exc)) from exc
+    raise BadValue("$", "not canonical base64")
 
 
-def _canonical_base64(text: str) -> str:
-    """Standard base64 with padding, as a writer writes it. Raises ValueError for other text."""
-    if b64encode(b64decode(text, validate=True)).decode("ascii") != text:
-        raise ValueError("not canonical base64")
-    return text
-
-
-FORMS: Final[Mapping[str, Mend]] = {
-    "uuid": _text_form(canonical_uuid),
-    "job": _text_form(canonical_job_id),
-    "time": _text_form(canonical_time),
-    "base64": _text_form(_canonical_base64),
-    "one_key": _one_key,
-}
+_FORMS: Final[Mapping[Any, Mend]] = {"base64": _canonical_base64, "one_key": _one_key}

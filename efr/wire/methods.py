@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from efr.wire.method.life import *  # noqa: F403
     from efr.wire.method.prompts import *  # noqa: F403
     from efr.wire.method.shells import *  # noqa: F403
+    from efr.wire.method.subscribe import *  # noqa: F403
+    from efr.wire.method.turns import *  # noqa: F403
 
 HOMES = {
     "efr.wire.method.admin": (
@@ -65,8 +67,6 @@ HOMES = {
         "ConversationHistoryResult",
         "ConversationSearchParams",
         "ConversationSearchResult",
-        "ConversationSubscribeItem",
-        "ConversationSubscribeParams",
         "ConversationsListParams",
         "ConversationsListResult",
         "ConversationsRecentParams",
@@ -75,9 +75,6 @@ HOMES = {
         "ConversationsSearchResult",
         "ConversationsWatchItem",
         "ConversationsWatchParams",
-        "SubscribeDraft",
-        "SubscribeEvent",
-        "SubscribeSnapshot",
         "WatchChanged",
         "WatchRemoved",
         "WatchSnapshot",
@@ -123,12 +120,6 @@ HOMES = {
     "efr.wire.method.prompts": (
         "PromptSendParams",
         "PromptSendResult",
-        "PromptWithdrawParams",
-        "PromptWithdrawResult",
-        "TurnInterruptParams",
-        "TurnInterruptResult",
-        "TurnSteerParams",
-        "TurnSteerResult",
     ),
     "efr.wire.method.shells": (
         "CallBackgroundParams",
@@ -155,6 +146,21 @@ HOMES = {
         "ShellInterruptResult",
         "ShellStatusParams",
         "ShellStatusResult",
+    ),
+    "efr.wire.method.subscribe": (
+        "ConversationSubscribeItem",
+        "ConversationSubscribeParams",
+        "SubscribeDraft",
+        "SubscribeEvent",
+        "SubscribeSnapshot",
+    ),
+    "efr.wire.method.turns": (
+        "PromptWithdrawParams",
+        "PromptWithdrawResult",
+        "TurnInterruptParams",
+        "TurnInterruptResult",
+        "TurnSteerParams",
+        "TurnSteerResult",
     ),
 }
 __getattr__ = home_of_names(globals(), HOMES)

@@ -12,14 +12,12 @@ Members stand in the order they are written. `msgspec` checks types and ranges; 
 say (ids, times, base64) is a `form` that the codec looks up.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
 
-class Wire(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True):
+class Wire(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True, gc=False):
     """A frozen value of the protocol."""
 
 

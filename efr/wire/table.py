@@ -6,9 +6,11 @@ that reading this table loads none of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Final
+
+from msgspec import Struct
 
 from efr.wire.scalars import Params
 from efr.wire.shared.connection import ScopeName
@@ -34,8 +36,7 @@ _USER: Final = frozenset({Caller.USER})
 _REMOTE: Final = frozenset({Caller.UNPROVED, Caller.PHONE})
 
 
-@dataclass(frozen=True)
-class Method:
+class Method(Struct, frozen=True, dict=True):  # a dict for what is cached
     """One method.
 
     `callers` is who may call it at all, whatever scopes the connection holds; `capability` is
@@ -59,13 +60,13 @@ class Method:
         """Whether a command that the agent started may call it: it holds `read` alone."""
         return Caller.MODEL in self.callers and self.scope is ScopeName.READ
 
-    @property
+    @cached_property
     def params(self) -> type[Params]:
         """The type of the params."""
         found: type[Params] = self._type("Params")
         return found
 
-    @property
+    @cached_property
     def result(self) -> Any:
         """The type of the result, or the union of the items of a stream."""
         return self._type("Item" if self.stream else "Result")

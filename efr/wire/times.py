@@ -13,6 +13,12 @@ _RFC3339 = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:([Zz])|([+-])(\d\d):(\d\d))",
     re.ASCII,
 )
+# Nearly every time: as it is written, of a year with four digits and a day that no month lacks.
+_WRITTEN = re.compile(
+    r"[1-9]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"
+    r"(?:\.\d{0,8}[1-9])?Z",
+    re.ASCII,
+)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 
@@ -23,8 +29,7 @@ def canonical_time(text: str) -> str:
     Raises ValueError for text that is no RFC 3339 time, has no offset, or has more than nine
     digits of fraction.
     """
-    seconds, digits = _split(text)
-    return _join(seconds, digits)
+    return text if _WRITTEN.fullmatch(text) else _join(*_split(text))
 
 
 def time_from_us(us: int) -> str:

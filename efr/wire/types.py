@@ -9,15 +9,18 @@ from efr.wire.lazy import home_of_names
 if TYPE_CHECKING:
     from efr.wire.errors import *  # noqa: F403
     from efr.wire.scalars import *  # noqa: F403
+    from efr.wire.shared.compaction import *  # noqa: F403
     from efr.wire.shared.connection import *  # noqa: F403
     from efr.wire.shared.conversations import *  # noqa: F403
     from efr.wire.shared.devices import *  # noqa: F403
     from efr.wire.shared.drafts import *  # noqa: F403
+    from efr.wire.shared.ends import *  # noqa: F403
     from efr.wire.shared.exits import *  # noqa: F403
     from efr.wire.shared.files import *  # noqa: F403
     from efr.wire.shared.grants import *  # noqa: F403
     from efr.wire.shared.jobs import *  # noqa: F403
     from efr.wire.shared.judging import *  # noqa: F403
+    from efr.wire.shared.places import *  # noqa: F403
     from efr.wire.shared.prompts import *  # noqa: F403
     from efr.wire.shared.sandbox import *  # noqa: F403
     from efr.wire.shared.scopes import *  # noqa: F403
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from efr.wire.shared.shells import *  # noqa: F403
     from efr.wire.shared.status import *  # noqa: F403
     from efr.wire.shared.tokens import *  # noqa: F403
+    from efr.wire.shared.undo import *  # noqa: F403
     from efr.wire.times import *  # noqa: F403
 
 HOMES = {
@@ -61,6 +65,17 @@ HOMES = {
         "U8",
         "UndoId",
     ),
+    "efr.wire.shared.compaction": (
+        "Compaction",
+        "ContextCache",
+        "ContextCompaction",
+        "ContextCount",
+        "ContextEstimate",
+        "ContextItem",
+        "ContextLimits",
+        "ContextPart",
+        "ContextPartKind",
+    ),
     "efr.wire.shared.connection": (
         "Capabilities",
         "DaemonPaths",
@@ -88,6 +103,12 @@ HOMES = {
         "DraftToolInput",
         "Live",
     ),
+    "efr.wire.shared.ends": (
+        "StopInfo",
+        "StopReason",
+        "UndoRoot",
+        "UndoSummary",
+    ),
     "efr.wire.shared.exits": (
         "ActionFacts",
         "ExitFacts",
@@ -107,24 +128,6 @@ HOMES = {
         "ChangeKind",
         "FileChange",
         "FileChanges",
-        "SnapshotPhase",
-        "UndoAction",
-        "UndoEntry",
-        "UndoReason",
-        "UndoRef",
-        "UndoRefusal",
-        "UndoRefusalAlreadyUndone",
-        "UndoRefusalConflicts",
-        "UndoRefusalNoTurn",
-        "UndoRefusalNotCovered",
-        "UndoRefusalNotUndone",
-        "UndoRefusalOff",
-        "UndoRefusalTurnRunning",
-        "UndoRefusalUndoRunning",
-        "UndoRefusalUnknown",
-        "UndoRoot",
-        "UndoSummary",
-        "UndoTurn",
     ),
     "efr.wire.shared.grants": (
         "BusKind",
@@ -177,12 +180,15 @@ HOMES = {
         "UserAuthorization",
         "Verdict",
     ),
+    "efr.wire.shared.places": (
+        "DesktopEnv",
+        "RecentCommand",
+        "ShellContext",
+    ),
     "efr.wire.shared.prompts": (
         "LateSteer",
         "LateSteerQueue",
         "ResentSteers",
-        "StopInfo",
-        "StopReason",
         "WithdrawNewestFromTty",
         "WithdrawTarget",
         "WithdrawTurn",
@@ -251,7 +257,6 @@ HOMES = {
     ),
     "efr.wire.shared.settings": (
         "EffectiveSettings",
-        "FullRefusal",
         "Mode",
         "ModeFallback",
         "Overridden",
@@ -259,12 +264,9 @@ HOMES = {
     ),
     "efr.wire.shared.shells": (
         "ApprovedBy",
-        "DesktopEnv",
         "InputWait",
-        "RecentCommand",
         "ShellBusy",
         "ShellCommandEnd",
-        "ShellContext",
     ),
     "efr.wire.shared.status": (
         "Catalog",
@@ -272,6 +274,7 @@ HOMES = {
         "ConfigFileError",
         "ConfigStatus",
         "FullMode",
+        "FullRefusal",
         "HeldConfig",
         "LoginKind",
         "ModelInfo",
@@ -284,18 +287,27 @@ HOMES = {
         "Roots",
     ),
     "efr.wire.shared.tokens": (
-        "Compaction",
         "CompactionTrigger",
-        "ContextCache",
-        "ContextCompaction",
-        "ContextCount",
-        "ContextEstimate",
-        "ContextItem",
-        "ContextLimits",
-        "ContextPart",
-        "ContextPartKind",
         "ContextUse",
         "Usage",
+    ),
+    "efr.wire.shared.undo": (
+        "SnapshotPhase",
+        "UndoAction",
+        "UndoEntry",
+        "UndoReason",
+        "UndoRef",
+        "UndoRefusal",
+        "UndoRefusalAlreadyUndone",
+        "UndoRefusalConflicts",
+        "UndoRefusalNoTurn",
+        "UndoRefusalNotCovered",
+        "UndoRefusalNotUndone",
+        "UndoRefusalOff",
+        "UndoRefusalTurnRunning",
+        "UndoRefusalUndoRunning",
+        "UndoRefusalUnknown",
+        "UndoTurn",
     ),
     "efr.wire.times": (
         "time_from_us",

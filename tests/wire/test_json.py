@@ -151,7 +151,7 @@ def test_text_that_is_no_unicode_cannot_be_written() -> None:
 
 
 def test_what_is_no_wire_value_cannot_be_written() -> None:
-    for value in (object(), {1: 2}, 2**64):
+    for value in (object(), {"a": [object()]}, {(): 1}):
         with pytest.raises(BadValue):
             encode(value)
 

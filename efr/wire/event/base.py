@@ -1,7 +1,5 @@
 """The base of all events, and the event of a kind that this version does not know."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from efr.wire.scalars import TurnId, Wire

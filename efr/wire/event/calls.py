@@ -1,30 +1,13 @@
 """Events of messages and tool calls (protocol: messages and tool calls)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from efr.wire.event.base import OfTurn
-from efr.wire.scalars import I32, U32, U64, CallId
+from efr.wire.scalars import I32, U64, CallId
 from efr.wire.shared.files import FileChanges
 from efr.wire.shared.grants import Launch
 from efr.wire.shared.sandbox import SandboxSummary
 from efr.wire.shared.shells import InputWait
-
-
-class AssistantMessageUpdated(OfTurn, frozen=True):
-    """A message grew; the one event that holds a difference and not a state."""
-
-    index: U32  # counts the turn's messages that have text
-    offset: U64  # bytes of UTF-8 before `delta`
-    delta: str  # the text added since the last update
-
-
-class AssistantMessageCompleted(OfTurn, frozen=True):
-    """A message is whole."""
-
-    index: U32  # as in assistant_message_updated
-    text: str
 
 
 class ToolCallStarted(OfTurn, frozen=True):

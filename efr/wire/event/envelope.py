@@ -1,7 +1,5 @@
 """The envelope that an event travels in (protocol: event_envelope)."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from msgspec import Meta

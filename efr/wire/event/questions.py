@@ -1,7 +1,5 @@
 """Events of questions, exits and the sandbox's findings (protocol: questions and exits)."""
 
-from __future__ import annotations
-
 from efr.wire.event.base import OfTurn, Recorded
 from efr.wire.scalars import U32, U64, CallId, ConversationId, Path, QuestionId
 from efr.wire.shared.connection import Origin

@@ -1,7 +1,5 @@
 """Events of hidden shells, and of the daemon as a whole (protocol: shell and daemon)."""
 
-from __future__ import annotations
-
 from efr.wire.event.base import Recorded
 from efr.wire.scalars import I32, U32, CallId, Path, PtyId
 from efr.wire.shared.shells import InputWait, ShellBusy, ShellCommandEnd

@@ -1,16 +1,14 @@
 """Events of conversations, prompts and turns (protocol: prompts and turns)."""
 
-from __future__ import annotations
-
 from efr.wire.errors import ErrorBody
 from efr.wire.event.base import OfTurn, Recorded
 from efr.wire.scalars import U32, CommandId, Path, Seq
 from efr.wire.shared.connection import Origin
-from efr.wire.shared.files import FileChanges, UndoSummary
-from efr.wire.shared.prompts import StopInfo
+from efr.wire.shared.ends import StopInfo, UndoSummary
+from efr.wire.shared.files import FileChanges
+from efr.wire.shared.places import ShellContext
 from efr.wire.shared.scopes import AttachHow, RouteScope, Scope
 from efr.wire.shared.settings import EffectiveSettings, TurnSettings
-from efr.wire.shared.shells import ShellContext
 from efr.wire.shared.tokens import ContextUse, Usage
 
 

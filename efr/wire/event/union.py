@@ -6,13 +6,12 @@ from typing import Final, TypeAlias, get_args
 
 from efr.wire.event.base import UnknownEvent
 from efr.wire.event.calls import (
-    AssistantMessageCompleted,
-    AssistantMessageUpdated,
     ToolCallCompleted,
     ToolCallInputChanged,
     ToolCallOutputUpdated,
     ToolCallStarted,
 )
+from efr.wire.event.messages import AssistantMessageCompleted, AssistantMessageUpdated
 from efr.wire.event.questions import (
     AlwaysRuleSaved,
     ApprovalExpired,

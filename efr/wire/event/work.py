@@ -1,7 +1,5 @@
 """Events of compactions, snapshots, undo and jobs (protocol: compaction, jobs)."""
 
-from __future__ import annotations
-
 from efr.wire.event.base import OfTurn, Recorded
 from efr.wire.scalars import (
     I32,
@@ -16,8 +14,8 @@ from efr.wire.scalars import (
     TurnId,
     UndoId,
 )
+from efr.wire.shared.compaction import Compaction
 from efr.wire.shared.connection import Origin
-from efr.wire.shared.files import SnapshotPhase, UndoRef
 from efr.wire.shared.jobs import (
     ForwardOutcome,
     HeldReason,
@@ -27,7 +25,7 @@ from efr.wire.shared.jobs import (
     NoticeKind,
 )
 from efr.wire.shared.sandbox import Blocked, BusRefused, SurfaceChange
-from efr.wire.shared.tokens import Compaction
+from efr.wire.shared.undo import SnapshotPhase, UndoRef
 
 
 class ConversationCompacted(

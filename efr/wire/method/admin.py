@@ -1,7 +1,5 @@
 """Methods of models, projects, the sandbox and the daemon itself (protocol: methods 31 to 42)."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 from msgspec import field

@@ -1,7 +1,5 @@
 """Methods that answer questions and say who is there (protocol: methods 19 to 21, 34)."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 from efr.wire.method.base import Nothing

@@ -1,7 +1,5 @@
 """What the results of methods are built on."""
 
-from __future__ import annotations
-
 from efr.wire.scalars import Wire
 
 

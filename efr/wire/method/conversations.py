@@ -1,33 +1,10 @@
 """Methods that read conversations (protocol: methods 2 to 10)."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 from efr.wire.event.envelope import EventEnvelope
-from efr.wire.scalars import (
-    U32,
-    ConversationId,
-    Cursor,
-    Params,
-    Path,
-    Seq,
-    Tagged,
-    TurnId,
-    Wire,
-)
-from efr.wire.shared.conversations import ConversationSummary, RecentRow
-from efr.wire.shared.drafts import Draft, Live
-from efr.wire.shared.files import FileChanges
-from efr.wire.shared.scopes import Place
-from efr.wire.shared.search import (
-    SearchHit,
-    SearchIndex,
-    SearchPartial,
-    SearchRow,
-    SearchStats,
-)
-from efr.wire.shared.tokens import (
+from efr.wire.scalars import U32, ConversationId, Cursor, Params, Path, Tagged, TurnId, Wire
+from efr.wire.shared.compaction import (
     ContextCache,
     ContextCompaction,
     ContextCount,
@@ -35,6 +12,10 @@ from efr.wire.shared.tokens import (
     ContextItem,
     ContextLimits,
 )
+from efr.wire.shared.conversations import ConversationSummary, RecentRow
+from efr.wire.shared.files import FileChanges
+from efr.wire.shared.scopes import Place
+from efr.wire.shared.search import SearchHit, SearchIndex, SearchPartial, SearchRow, SearchStats
 
 
 class ConversationsListParams(Params, frozen=True):
@@ -114,36 +95,6 @@ class WatchRemoved(Tagged, frozen=True, tag="removed"):
 
 
 ConversationsWatchItem: TypeAlias = WatchSnapshot | WatchChanged | WatchRemoved
-
-
-class ConversationSubscribeParams(Params, frozen=True):
-    """Follow a conversation: its events as they are recorded, and drafts on demand."""
-
-    conversation_id: ConversationId
-    after_seq: Seq | None = None  # the largest number the client has
-    answers_input: bool = False  # a person at this client can answer a command that waits
-    drafts: bool = False  # also send drafts
-
-
-class SubscribeEvent(EventEnvelope, frozen=True, tag_field="kind", tag="event"):
-    """One event of the conversation."""
-
-
-class SubscribeSnapshot(Tagged, frozen=True, kw_only=True, tag="snapshot"):
-    """Where a subscription starts that cannot go on where the client was."""
-
-    conversation: ConversationSummary
-    events: tuple[EventEnvelope, ...]  # the newest, oldest first
-    history_cursor: Cursor | None = None  # absent when `events` has the first one
-    hwm: Seq  # the newest number of the whole log
-    live: Live | None = None  # the running model call, if there is one
-
-
-class SubscribeDraft(Draft, frozen=True, tag_field="kind", tag="draft"):
-    """What a running turn got before the log has it."""
-
-
-ConversationSubscribeItem: TypeAlias = SubscribeEvent | SubscribeSnapshot | SubscribeDraft
 
 
 class ConversationHistoryParams(Params, frozen=True):

@@ -1,7 +1,5 @@
 """Methods of remote devices and their pairing (protocol: methods 43 to 48)."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 from efr.wire.scalars import Bytes, DeviceId, PairingId, Params, Tagged, Time, Wire

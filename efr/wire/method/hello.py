@@ -1,7 +1,5 @@
 """hello, the first method of every connection (protocol: method 1)."""
 
-from __future__ import annotations
-
 from msgspec import field
 
 from efr.wire.scalars import U32, DaemonId, DeviceId, Params, Wire

@@ -1,7 +1,5 @@
 """Methods that compact, move and delete a conversation, and undo a turn (methods 11 to 13, 18)."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 from efr.wire.scalars import (
@@ -17,10 +15,10 @@ from efr.wire.scalars import (
     UndoId,
     Wire,
 )
-from efr.wire.shared.files import UndoEntry, UndoRef, UndoTurn
+from efr.wire.shared.compaction import Compaction
+from efr.wire.shared.places import ShellContext
 from efr.wire.shared.scopes import Place
-from efr.wire.shared.shells import ShellContext
-from efr.wire.shared.tokens import Compaction
+from efr.wire.shared.undo import UndoEntry, UndoRef, UndoTurn
 
 
 class ConversationCompactParams(Params, frozen=True):

@@ -1,7 +1,5 @@
 """Methods of jobs, calls, hidden shells and PTYs (protocol: methods 22 to 30)."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 from efr.wire.method.base import Nothing

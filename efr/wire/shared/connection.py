@@ -1,7 +1,5 @@
 """What the two sides of a connection say about themselves (protocol: scopes, origins, hello)."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Any
 

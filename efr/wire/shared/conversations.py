@@ -1,7 +1,5 @@
 """Conversations in lists (protocol: conversation_summary and rows)."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from efr.wire.scalars import U32, ConversationId, Path, Seq, Time, Wire

@@ -1,7 +1,5 @@
 """Remote devices and their pairing (protocol: devices). The bytes they sign: `wire.devices`."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from efr.wire.scalars import U16, U32, DaemonId, DeviceId, Time, Wire

@@ -1,7 +1,5 @@
 """What a running turn got from the model before the log has it (protocol: drafts and live)."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 from efr.wire.scalars import U32, U64, Seq, Tagged, TurnId, Wire

@@ -1,7 +1,5 @@
 """An exit in a question and in its record (protocol: exits, exit_record)."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import TypeAlias
 

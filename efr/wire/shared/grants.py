@@ -1,7 +1,5 @@
 """How a call runs and what a yes opens for it (protocol: grants and launches, exits)."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated, TypeAlias
 

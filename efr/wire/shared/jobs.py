@@ -1,7 +1,5 @@
 """Background jobs (protocol: background jobs)."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from efr.wire.scalars import (

@@ -1,7 +1,5 @@
 """Who decided about an exit and how (protocol: judging)."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import TypeAlias
 

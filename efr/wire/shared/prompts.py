@@ -1,13 +1,10 @@
 """Prompts that wait, steers that come late, and why a turn stopped (protocol: prompts)."""
 
-from __future__ import annotations
-
-from enum import StrEnum
 from typing import TypeAlias
 
 from efr.wire.scalars import Seq, Tagged, TurnId, Wire
+from efr.wire.shared.places import RecentCommand, ShellContext
 from efr.wire.shared.settings import TurnSettings
-from efr.wire.shared.shells import RecentCommand, ShellContext
 
 
 class LateSteerQueue(Tagged, frozen=True, tag="queue"):
@@ -58,21 +55,3 @@ class ResentSteers(Wire, frozen=True):
     turn_id: TurnId  # the new turn
     seq: Seq  # of its prompt_queued
     steers: tuple[Seq, ...]
-
-
-class StopReason(StrEnum):
-    """Why the model stopped. Open."""
-
-    END_TURN = "end_turn"  # the model was done
-    MAX_TOKENS = "max_tokens"  # the answer was cut
-    REFUSAL = "refusal"  # the model refused
-    CONTENT_FILTER = "content_filter"  # the provider cut the answer
-    PAUSE_TURN = "pause_turn"  # the provider paused the answer
-    UNKNOWN = "unknown"
-
-
-class StopInfo(Wire, frozen=True):
-    """Why a turn stopped, when that is not a normal answer."""
-
-    reason: StopReason
-    empty: bool = False  # the last model call gave neither text nor a tool call

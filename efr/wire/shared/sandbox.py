@@ -1,7 +1,5 @@
 """What a sandboxed call reports and how the sandbox is (protocol: sandbox)."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from efr.wire.scalars import U16, U32, Path, Wire

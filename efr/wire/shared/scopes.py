@@ -1,7 +1,5 @@
 """Where a turn acts and which conversation a terminal holds there (protocol: scope and route)."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """A terminal screen (protocol: screen)."""
 
-from __future__ import annotations
-
 from typing import Annotated, TypeAlias
 
 from msgspec import Meta

@@ -1,7 +1,5 @@
 """Results of a search (protocol: search). Ranges count Unicode code points."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from efr.wire.scalars import U32, U64, Cursor, Seq, Time, TurnId, Wire

@@ -1,7 +1,5 @@
 """What a prompt asks for and what a turn runs with (protocol: settings)."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from efr.wire.scalars import Wire
@@ -14,16 +12,6 @@ class Mode(StrEnum):
     CAUTIOUS = "cautious"  # reads run; writes outside the turn's project and most commands ask
     AUTO = "auto"  # shell lines run in a sandbox; what leaves it is judged on its own
     FULL = "full"  # everything runs as the user; a few floors stay
-
-
-class FullRefusal(StrEnum):
-    """Why full mode is refused although the config allows it. Open."""
-
-    ROOT = "root"  # efrd runs as root
-    SNAPSHOT_OFF = "snapshot_off"  # snapshots are off
-    UNDO_OFF = "undo_off"  # undo is off
-    NO_ZSH = "no_zsh"  # there is no zsh
-    UNKNOWN = "unknown"
 
 
 class TurnSettings(Wire, frozen=True):

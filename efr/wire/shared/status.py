@@ -1,11 +1,8 @@
 """Models, providers, folders, config and projects (protocol: models, daemon status)."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from efr.wire.scalars import U32, U64, Path, ProjectId, Time, Wire
-from efr.wire.shared.settings import FullRefusal
 
 
 class ModelSource(StrEnum):
@@ -115,6 +112,16 @@ class ConfigStatus(Wire, frozen=True):
     reload_error: ConfigFileError | None = None  # of the last reload
     restart_needed: tuple[str, ...] = ()  # dotted keys
     held: HeldConfig | None = None
+
+
+class FullRefusal(StrEnum):
+    """Why full mode is refused although the config allows it. Open."""
+
+    ROOT = "root"  # efrd runs as root
+    SNAPSHOT_OFF = "snapshot_off"  # snapshots are off
+    UNDO_OFF = "undo_off"  # undo is off
+    NO_ZSH = "no_zsh"  # there is no zsh
+    UNKNOWN = "unknown"
 
 
 class FullMode(Wire, frozen=True):
