@@ -363,6 +363,7 @@ def test_a_full_handler_queue_is_busy_and_recovers(running: Running) -> None:
         error = clients[3].refusal("projects.list")
         assert error["code"] == "busy"
         go.set()
+        assert clients[1].answer(1)["item"] == 1, "one has left the queue"
         assert clients[3].call("admin.status") == {}
     finally:
         go.set()
