@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 export EFR_VENV := $(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint types contract pytest bench bless schema picture kills \
+.PHONY: help run test check lint types contract pytest bench bless schema picture corpus kills \
 	test-local-model test-typescript install clean prepare-run prepare-test
 
 help: ## list the targets
@@ -52,6 +52,12 @@ schema: prepare-test ## write docs/protocol.schema.json and the generated parts 
 
 picture: prepare-test ## draw docs/tour.svg from the tour itself
 	@$(PY) -m scripts.run --picture docs/tour.svg
+
+N ?= 20000
+SEED ?= 1
+DB ?= corpus.sqlite
+corpus: prepare-test ## write a database of N turns to DB (N=20000 SEED=1 DB=corpus.sqlite)
+	@$(PY) -m scripts.corpus --turns $(N) --seed $(SEED) $(DB)
 
 kills: prepare-test ## kill the daemon at 200 random points of a running load
 	@EFR_KILLS=200 $(PY) -m pytest tests/daemon/test_kill.py --timeout 1800
