@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -209,7 +210,19 @@ def hides(text: str) -> Callable[[Terminal], bool]:
 def two_conversations(me: Person) -> None:
     me.ask("zebra race")
     me.line(",new say: rsync pics")
+    wait_until_found(me, "zebra", "rsync")
     me.clear()
+
+
+def wait_until_found(me: Person, *words: str) -> None:
+    """The index follows the log in the background; asks until each word is found."""
+    deadline = time.monotonic() + 20
+    with connect(_env(me)) as efr:
+        for word in words:
+            while not any(
+                row.hit is not None for row in efr.call("conversations.search", query=word).rows
+            ):
+                assert time.monotonic() < deadline, f"{word} was not indexed"
 
 
 def test_the_picker_stays_below_the_command_line_and_goes(person: Begin) -> None:
