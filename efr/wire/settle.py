@@ -47,8 +47,8 @@ class _SeenIds(set[Any]):
             return text
         written = canonical_uuid(text)
         if len(self) >= _SEEN_LIMIT:
-            self.clear()
-        self.update((None, written))
+            self.intersection_update((None,))  # one step: no other thread sees it without None
+        self.add(written)
         return written
 
 
