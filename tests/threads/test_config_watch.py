@@ -95,21 +95,25 @@ def by_rename(path: Path, text: str) -> None:
     write_atomic(path, text.encode())
 
 
+def run(*command: str | Path, stdin: str = "") -> None:
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"needs {command[0]}")
+    subprocess.run(command, input=stdin, text=True, check=True)
+
+
 def with_sed(path: Path, text: str) -> None:
-    subprocess.run(["sed", "-i", f"s/.*/{text}/", path], check=True)
+    run("sed", "-i", f"s/.*/{text}/", path)
 
 
 def with_ed(path: Path, text: str) -> None:
-    subprocess.run(["ed", "-s", path], input=f"1c\n{text}\n.\nw\nq\n", text=True, check=True)
+    run("ed", "-s", path, stdin=f"1c\n{text}\n.\nw\nq\n")
 
 
 def with_vim(path: Path, text: str, *settings: str) -> None:
     """A backup, a swap file, a probe file `4913`, and a write or a rename."""
     commands = [*settings, f"call setline(1, '{text}')", "wq"]
     arguments = [word for command in commands for word in ("-c", command)]
-    subprocess.run(
-        ["vim", "-N", "-u", "NONE", "-es", *arguments, path], stdin=subprocess.DEVNULL, check=True
-    )
+    run("vim", "-N", "-u", "NONE", "-es", *arguments, path)
 
 
 def with_vim_renaming(path: Path, text: str) -> None:
