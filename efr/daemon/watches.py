@@ -203,7 +203,7 @@ class Watches:
         try:
             machine = self._machine()
             changes = self._read(lambda conn: _changes(conn, touched, machine))
-        except StoreError as exc:
+        except (StoreError, OSError) as exc:  # OSError: /proc, without a free descriptor
             _log.warning("the watches of the list end, it cannot be read: %s", exc)
             for watch in watches:
                 watch.lose()

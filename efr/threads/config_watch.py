@@ -3,8 +3,8 @@
 It owns an inotify descriptor on the directories that the files' paths lead through, never on the
 files: editors save by rename. After a change of one of those names it waits for 200 ms of quiet,
 follows the paths anew (a link may lead elsewhere, a directory may be another one) and calls
-`changed` on this thread. A watch that is lost is a change. Where inotify cannot be had, it looks
-at the files every 2 s. Facts: docs/config.md, "Reload"; inotify(7).
+`changed` on this thread. A watch that is lost is a change. While inotify cannot be had, it looks
+at the files every 2 s, and asks for inotify again once a minute. Facts: docs/config.md; inotify(7).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from efr.config.followed import Place, fingerprint, places
 
 QUIET_S: Final = 0.2  # an editor's save is several steps; none takes so long to follow another
 LOOK_S: Final = 2.0  # without inotify: late enough to cost nothing, early enough for a person
+_ASK_AGAIN: Final = 30  # looks; what used up the watches or the descriptors may have ended
 _TRIES: Final = 10  # paths that change while they are set up; then it looks instead
 _GONE: Final = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}  # a directory went while we came
 
@@ -55,6 +56,7 @@ class ConfigWatch(Thread):
         self._selector.register(self._wake, selectors.EVENT_READ)
         self._watching: Inotify | None = None
         self._names: dict[int, set[str]] = {}  # by watch
+        self._asked = False  # whether inotify was asked for before
         self._follow()
 
     def stop(self, deadline: float) -> list[str]:
@@ -73,10 +75,11 @@ class ConfigWatch(Thread):
     def run(self) -> None:
         if self._watching is not None:
             self._tell()  # what was saved between the start's read and the first watch
-        while self._watching is not None and not self._stopping:
-            self._watch(self._watching)
-        if not self._stopping:
-            self._look()
+        while not self._stopping:
+            if self._watching is not None:
+                self._watch(self._watching)
+            else:
+                self._look()
 
     # With inotify.
 
@@ -97,7 +100,9 @@ class ConfigWatch(Thread):
         return change.lost or change.name in self._names.get(change.watch, ())
 
     def _follow(self) -> None:
-        """Watches what the paths lead through now; without inotify from then on when it cannot."""
+        """Watches what the paths lead through now; it is without inotify when it cannot."""
+        had = self._watching is not None or not self._asked
+        self._asked = True
         try:
             for _ in range(_TRIES):
                 found = self._places()
@@ -106,11 +111,12 @@ class ConfigWatch(Thread):
             raise OSError("its directories change all the time")
         except OSError as exc:
             self._unwatch()
-            log.warning(
-                "the settings files are looked at every %g s, they cannot be watched: %s",
-                self._look_s,
-                exc.strerror or exc,
-            )
+            if had:
+                log.warning(
+                    "the settings files are looked at every %g s, they cannot be watched: %s",
+                    self._look_s,
+                    exc.strerror or exc,
+                )
 
     def _set_up(self, found: frozenset[Place]) -> bool:
         """A fresh descriptor for these places. False: a directory went meanwhile."""
@@ -138,17 +144,23 @@ class ConfigWatch(Thread):
     # Without.
 
     def _look(self) -> None:
-        """Looks at the files again and again until it is stopped."""
+        """Looks at the files again and again, until they can be watched or it is stopped."""
         seen = self._fingerprint()
         self._tell()  # what was saved before the first look
+        looks = 0
         while not self._pause(self._look_s):
             now = self._fingerprint()
-            if now == seen:
-                continue
+            changed = now != seen
             while now != seen and not self._pause(self._quiet_s):
                 seen, now = now, self._fingerprint()
-            if not self._stopping:
+            looks += 1
+            if looks % _ASK_AGAIN == 0:
+                self._follow()  # before the telling, as ever
+            watching = self._watching is not None
+            if (changed or watching) and not self._stopping:
                 self._tell()
+            if watching:
+                return
 
     def _pause(self, seconds: float) -> bool:
         """Waits; says whether the thread is stopped."""

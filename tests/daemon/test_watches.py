@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -44,6 +45,7 @@ class House:
         self.readers = ReaderPool(path, 1)
         self.touched: dict[str, int] = {}
         self.before_read: Callable[[], None] = lambda: None
+        self.held: Callable[[Any], bool] = lambda row: True
         self.watches = Watches(self._read, self._machine)
         self.writer.start()
         self.readers.start()
@@ -55,7 +57,7 @@ class House:
         return result
 
     def _machine(self) -> Machine:
-        return Machine((Project(PROJECT, "/p", "thing"),), lambda row: True)
+        return Machine((Project(PROJECT, "/p", "thing"),), self.held)
 
     def _touch(self, touched: Mapping[str, int]) -> None:
         self.touched |= touched
@@ -244,6 +246,21 @@ def test_a_watch_that_was_sent_no_change_overflows_at_0(house: House) -> None:
     watch = house.open()
     house.append(one, house.prompt("x"))
     house.readers.stop()
+    house.look()
+    assert overflowed(pull(watch)) == 0
+
+
+def test_a_machine_that_cannot_be_asked_ends_the_watch_alone(house: House) -> None:
+    one = house.ids.new()
+    slot = ev.ConversationCreated(t.Origin.SHELL, tty="/dev/pts/1", route=t.RouteOutside())
+    house.append(one, slot, house.prompt("x"))
+    watch = house.open()
+
+    def held(row: Any) -> bool:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    house.held = held
+    house.append(one, house.prompt("y"))
     house.look()
     assert overflowed(pull(watch)) == 0
 

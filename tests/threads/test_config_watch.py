@@ -313,6 +313,33 @@ def test_a_watch_that_is_lost_for_good_is_made_up_by_looking(
     assert house.next() == "22"
 
 
+class Recovering(Inotify):
+    """Its directories cannot be watched the second time."""
+
+    made = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        type(self).made += 1
+
+    def watch(self, directory: str) -> int:
+        if self.made == 2:
+            raise OSError(errno.EMFILE, "no descriptor left")
+        return super().watch(directory)
+
+
+def test_a_watch_that_was_lost_is_asked_for_again(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    house.start(Recovering, look_s=0.01)
+    house.config.write_text("1")
+    assert [house.next() for _ in range(3)] == ["1"] * 3, "after each change of the way"
+    assert Recovering.made == 3
+    by_rename(house.config, "22")
+    assert house.next() == "22"
+    assert caplog.text.count("cannot be watched") == 1
+
+
 def test_a_reload_that_breaks_does_not_end_it(
     house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
