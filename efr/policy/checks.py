@@ -1,4 +1,4 @@
-"""Checks that a table row cannot say in bounds: what `printf`, `sed` and `date` may be given.
+"""Checks that bounds cannot say: what `printf`, `sed` and `date` may be given, and names of refs.
 
 Pure. Each takes the words after the program. Facts: zshbuiltins(1) and zshmisc(1) on printf and
 arithmetic; the GNU manuals of sed and coreutils.
@@ -7,7 +7,7 @@ arithmetic; the GNU manuals of sed and coreutils.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 _CONVERSION: Final = re.compile(r"%(?:%|[-+ #0]*[0-9]*(?:\.[0-9]*)?(?P<kind>[sbqcdiouxXeEfgG]))")
@@ -27,6 +27,18 @@ def printf_plain(words: Sequence[str]) -> bool:
     if "%" in _CONVERSION.sub("", rest[0]):
         return False
     return not (kinds & _NUMERIC_KINDS) or all(_NUMBER.fullmatch(word) for word in rest[1:])
+
+
+_REF: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/~^-]*")
+
+
+def ref_names(words: Sequence[str]) -> bool:
+    """Every operand is a plain name of a git ref: no path, no URL, no range."""
+    operands = [word for word in words if not word.startswith("-")]
+    return "--" not in words and all(
+        _REF.fullmatch(word) and ".." not in word and "//" not in word and word[-1] not in "/."
+        for word in operands
+    )
 
 
 _QUIET: Final = frozenset(("-n", "--quiet", "--silent"))
@@ -102,3 +114,12 @@ def date_prints(words: Sequence[str]) -> bool:
         if valued:
             next(rest, None)
     return True
+
+
+Check = Callable[[Sequence[str]], bool]  # of the words after the program
+CHECKS: Final[Mapping[str, Check]] = {
+    "date_prints": date_prints,
+    "printf_plain": printf_plain,
+    "ref_names": ref_names,
+    "sed_print_only": sed_print_only,
+}

@@ -6,11 +6,11 @@ in records. Facts: the manual page of each program. Changing a row needs a line 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from efr.policy.checks import date_prints, printf_plain, sed_print_only
+from efr.policy.checks import CHECKS
 from efr.policy.reader import SimpleCommand
 
 FIRST_ROW: Final = 8  # 0 to 7 are the path rules
@@ -106,13 +106,6 @@ pushd max=1
 popd
 sed check=sed_print_only
 """
-
-Check = Callable[[Sequence[str]], bool]
-CHECKS: Final[Mapping[str, Check]] = {
-    "date_prints": date_prints,
-    "printf_plain": printf_plain,
-    "sed_print_only": sed_print_only,
-}
 
 
 @dataclass(frozen=True)
