@@ -14,8 +14,9 @@ integer, and ignores unknown members.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from types import UnionType
+from functools import partial, reduce
+from operator import or_
+from types import NoneType, UnionType
 from typing import Any, Final, TypeAlias, TypeVar, Union, get_args, get_origin, overload
 
 import msgspec
@@ -148,7 +149,9 @@ class _Readers(dict[Any, Reader]):
 
     def __missing__(self, kind: Any) -> Reader:
         options = get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
-        if any(issubclass(option, Struct) for option in options):
+        if NoneType in options:
+            found = _or_none(self[_without_none(options)])
+        elif options and all(isinstance(o, type) and issubclass(o, Struct) for o in options):
             found = _of_union(kind, options)
         elif isinstance(kind, type) and issubclass(kind, Params):
             found = _of_params(kind)
@@ -165,6 +168,14 @@ _SETTLERS: Final = Settlers(_event)
 _OF_PARAMS: Final = Mends(Unknown.REFUSED)
 _AT_FIRST: Final = Mends(Unknown.LEFT)
 _OF_NEWER: Final = Mends(Unknown.READ)
+
+
+def _without_none(options: tuple[Any, ...]) -> Any:
+    return reduce(or_, (option for option in options if option is not NoneType))
+
+
+def _or_none(some: Reader) -> Reader:
+    return lambda value: None if value is None else some(value)
 
 
 def _of_params(kind: Any) -> Reader:

@@ -156,6 +156,23 @@ def test_what_is_no_wire_value_cannot_be_written() -> None:
             encode(value)
 
 
+def test_a_type_that_may_be_none_is_read_as_any_other() -> None:
+    size = {"cols": 1, "rows": 2}
+    assert from_builtins(size, t.Size | None) == t.Size(1, 2)
+    assert from_builtins(None, t.Size | None) is None
+    assert from_builtins({"kind": "direct"}, t.Launch | None) == t.LaunchDirect()
+    assert from_builtins(TURN.upper(), t.TurnId | None) == TURN
+    assert from_builtins({"kind": "later"}, t.RouteScope | None) == t.RouteUnknown()
+    for kind in (t.Size, t.Launch, t.TurnId):
+        assert from_builtins(None, kind | None) is None
+        with pytest.raises(BadValue) as bad:
+            from_builtins([size], kind | None)
+        assert bad.value.where == "$"
+    with pytest.raises(BadValue) as bad:
+        from_builtins({**size, "rows": -1}, t.Size | None)
+    assert bad.value.where == "$.rows"
+
+
 def test_plain_values_stay_as_they_are() -> None:
     plain = {"kind": "event", "seq": 1, "at": "2026-10-03T14:00:00+02:00", "event": {"kind": "x"}}
     before = json.dumps(plain)
