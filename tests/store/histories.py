@@ -68,6 +68,7 @@ class History:
             self._job_news,
             self._notice,
             self._compact,
+            self._look_away,
             self._of_the_daemon,
         ]
         if self._random.random() < 0.02:
@@ -317,6 +318,13 @@ class History:
             kept_turns=1,
             summary=self._random.choice((None, "what happened")),
         )
+        return [(conversation, event)]
+
+    def _look_away(self) -> list[tuple[str | None, ev.Event]]:
+        if not self._alive:
+            return []
+        conversation = self._random.choice(self._alive)
+        event = ev.PresenceChanged(conversation, t.Presence.AWAY, t.PresenceSource.TIMEOUT)
         return [(conversation, event)]
 
     def _of_the_daemon(self) -> list[tuple[str | None, ev.Event]]:

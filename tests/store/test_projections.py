@@ -8,8 +8,11 @@ import pytest
 
 from efr.store import queries
 from efr.store.append import Appender
+from efr.store.errors import UnknownConversation
+from efr.store.rebuild import rebuild
 from efr.wire import events as ev
 from efr.wire import types as t
+from tests.harness.clock import FakeClock
 from tests.store.samples import (
     CALL,
     CONVERSATION,
@@ -23,8 +26,11 @@ from tests.store.samples import (
     asked,
     batch,
     created,
+    new_database,
+    opened,
     projections,
     queued,
+    refused,
     row,
     said,
     started,
@@ -204,6 +210,40 @@ def test_only_what_a_terminal_held_can_be_picked_up(tmp_path: Path) -> None:
         append(appender, created(CONVERSATION, route=APP))  # a script's
         of_tty(appender, OTHER, APP)
         assert [one.id for one in queries.conversations_of_route(conn, APP, 9)] == [OTHER]
+
+
+# --- the place in the lists --------------------------------------------------------------------
+
+
+def test_a_look_away_and_the_end_of_an_idle_shell_are_no_activity(tmp_path: Path) -> None:
+    clock = FakeClock()
+    away = ev.PresenceChanged(CONVERSATION, t.Presence.AWAY, t.PresenceSource.TIMEOUT)
+    gone = ev.ShellExited(pty_id=PTY)
+    with opened(new_database(tmp_path)) as conn:
+        appender = Appender(conn, clock)
+        shell = ev.ShellStarted(pty_id=PTY, cwd="/a", pid=5)
+        append(appender, created(), batch(queued(), shell), created(OTHER))
+        before = row(conn, "conversations")
+        clock.advance(600)
+        append(appender, batch(away), batch(gone), batch(away, gone))
+        assert row(conn, "conversations") == before
+        assert row(conn, "shells", PTY)["exited_at"] == clock.now_us()
+        newest_first = [OTHER, CONVERSATION]
+        assert [one.id for one in queries.conversations_recent(conn, 9)] == newest_first
+        assert [one.id for one in queries.conversations_page(conn, None, 9)] == newest_first
+        append(appender, batch(away, said(), gone))
+        moved = row(conn, "conversations")
+        assert (moved["last_seq"], moved["updated_at"]) == (10, clock.now_us())
+        rows = projections(conn)
+        rebuild(conn)
+        assert projections(conn) == rows
+
+
+def test_a_look_away_from_no_conversation_is_refused(tmp_path: Path) -> None:
+    away = ev.PresenceChanged(OTHER, t.Presence.AWAY, t.PresenceSource.USER)
+    with appending(tmp_path) as (_, appender):
+        outcome = refused(appender, batch(away, conversation=OTHER))
+        assert isinstance(outcome, UnknownConversation)
 
 
 # --- shells and jobs ---------------------------------------------------------------------------

@@ -98,12 +98,17 @@ _CHANGES_STATUS: Final = frozenset(
     }
 )
 
+# Kinds that are no activity: somebody looked away, or a shell that nobody used was closed. A
+# conversation keeps its place in the lists, and the clock that ends it after hours goes on.
+_QUIET: Final = frozenset({"presence_changed", "shell_exited"})
+
 
 def project(conn: Connection, entries: Sequence[Entry], guard: Guard) -> None:
     """Brings every projection up to date with these events, which follow those before.
 
     Where a conversation and a turn are (`last_seq`, `updated_at`, `status`) is written once for
-    all of the entries, not once for each: most events change nothing else.
+    all of the entries, not once for each: most events change nothing else. A conversation's are
+    those of its newest event that is activity.
     """
     first: dict[str, Entry] = {}
     newest: dict[str, Entry] = {}
@@ -111,9 +116,10 @@ def project(conn: Connection, entries: Sequence[Entry], guard: Guard) -> None:
     special: list[tuple[Entry, Rule]] = []
     for entry in entries:
         if (conversation_id := entry.conversation_id) is not None:
-            newest[conversation_id] = entry
             if conversation_id not in first:
                 first[conversation_id] = entry
+            if entry.kind not in _QUIET:
+                newest[conversation_id] = entry
         if (turn_id := entry.turn_id) is not None:
             turn_seqs[turn_id] = entry.seq
         if (rule := RULES.get(type(entry.event))) is not None:
@@ -137,14 +143,13 @@ def _enter(
     conn: Connection, first: dict[str, Entry], newest: dict[str, Entry], guard: Guard
 ) -> None:
     """Moves the conversations that exist to their newest event; the guard gets the others."""
-    for conversation_id, entry in newest.items():
-        opening = first[conversation_id]
+    for conversation_id, opening in first.items():
         if isinstance(opening.event, ev.ConversationCreated):
             continue
-        conn.execute(_TOUCH_CONVERSATION, (entry.seq, entry.at_us, conversation_id))
-        if not conn.changes():
+        entry = newest.get(conversation_id)
+        if not _touch(conn, conversation_id, entry):
             guard.missing(conn, opening)  # raises, or makes the row
-            conn.execute(_TOUCH_CONVERSATION, (entry.seq, entry.at_us, conversation_id))
+            _touch(conn, conversation_id, entry)
 
 
 def _leave(
@@ -155,11 +160,20 @@ def _leave(
 ) -> None:
     """The same for what these events made: new conversations, and all turns."""
     for conversation_id, opening in first.items():
-        entry = newest[conversation_id]
+        entry = newest.get(conversation_id)
         if entry is not opening and isinstance(opening.event, ev.ConversationCreated):
-            conn.execute(_TOUCH_CONVERSATION, (entry.seq, entry.at_us, conversation_id))
+            _touch(conn, conversation_id, entry)
     for turn_id, seq in turn_seqs.items():
         conn.execute("UPDATE turns SET last_seq = ? WHERE id = ?", (seq, turn_id))
 
 
-_TOUCH_CONVERSATION = "UPDATE conversations SET last_seq = ?, updated_at = ? WHERE id = ?"
+def _touch(conn: Connection, conversation_id: str, entry: Entry | None) -> bool:
+    """Moves a conversation to that event, if any; says whether there is such a conversation."""
+    if entry is None:
+        found = conn.execute("SELECT 1 FROM conversations WHERE id = ?", (conversation_id,))
+        return found.fetchone() is not None
+    conn.execute(_TOUCH_CONVERSATION, (entry.seq, entry.at_us, conversation_id))
+    return conn.changes() > 0
+
+
+_TOUCH_CONVERSATION: Final = "UPDATE conversations SET last_seq = ?, updated_at = ? WHERE id = ?"

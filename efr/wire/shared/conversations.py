@@ -21,8 +21,8 @@ class ConversationSummary(Wire, frozen=True, kw_only=True):
     title: str | None = None  # from the first prompt until something better exists
     status: ConversationStatus
     created_at: Time
-    updated_at: Time  # of its last event
-    last_seq: Seq  # its last event
+    updated_at: Time  # of its last activity: a look away and the end of an idle shell are none
+    last_seq: Seq  # the event of that time
     cwd: Path | None = None  # at the last prompt
     scope: Scope | None = None  # of the last turn
     tty: str | None = None  # the terminal that holds it
