@@ -59,8 +59,11 @@ DB ?= corpus.sqlite
 corpus: prepare-test ## write a database of N turns to DB (N=20000 SEED=1 DB=corpus.sqlite)
 	@$(PY) -m scripts.corpus --turns $(N) --seed $(SEED) $(DB)
 
-kills: prepare-test ## kill the daemon at 200 random points of a running load
-	@EFR_KILLS=200 $(PY) -m pytest tests/daemon/test_kill.py --timeout 1800
+KILLS ?= 200
+kills: prepare-test ## kill the daemon, and the store alone, at KILLS=200 random points of a load
+	@EFR_KILLS=$(KILLS) $(PY) -m pytest tests/daemon/test_kill.py \
+		tests/store/test_faults.py::test_killed_at_any_moment_what_was_answered_is_there_once \
+		--timeout 1800
 
 test-local-model: prepare-test ## a turn against a real local model server (llama-cpp-python)
 	@scripts/local-model
