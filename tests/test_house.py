@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,15 +13,17 @@ ROOT = Path(__file__).parents[1]
 SOURCES = sorted([*(ROOT / "efr").rglob("*.py"), *ROOT.glob("*.py")])
 
 
-def modules() -> Iterator[tuple[Path, ast.Module]]:
-    for path in SOURCES:
-        yield path.relative_to(ROOT), ast.parse(path.read_text())
+@cache
+def modules() -> list[tuple[Path, ast.Module, list[ast.AST]]]:
+    """Each source below the root, its tree, and every node of it; parsed once for all rules."""
+    trees = ((path.relative_to(ROOT), ast.parse(path.read_text())) for path in SOURCES)
+    return [(path, tree, list(ast.walk(tree))) for path, tree in trees]
 
 
 def test_threads_are_constructed_in_one_room_and_named() -> None:
     faults = []
-    for path, tree in modules():
-        for node in ast.walk(tree):
+    for path, _, nodes in modules():
+        for node in nodes:
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
                 ("threading.Thread", "ThreadPoolExecutor", "threading.Timer", "Timer")
             ):
@@ -42,7 +44,7 @@ def test_no_thread_is_a_daemon_thread() -> None:
 def test_modules_stay_readable() -> None:
     """Under 600 lines, and a docstring that says what the module owns."""
     faults = []
-    for path, tree in modules():
+    for path, tree, _ in modules():
         if len((ROOT / path).read_text().splitlines()) > 600:
             faults.append(f"{path} has more than 600 lines")
         if not ast.get_docstring(tree):
@@ -53,8 +55,8 @@ def test_modules_stay_readable() -> None:
 def test_functions_stay_short() -> None:
     faults = [
         f"{path}:{node.lineno} {node.name} has {(node.end_lineno or 0) - node.lineno + 1} lines"
-        for path, tree in modules()
-        for node in ast.walk(tree)
+        for path, _, nodes in modules()
+        for node in nodes
         if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno + 1 > 60
     ]
     assert faults == []
@@ -73,8 +75,8 @@ def test_functions_stay_short() -> None:
 )
 def test_a_dangerous_package_has_one_owner(package: str, rooms: tuple[str, ...]) -> None:
     users = set()
-    for path, tree in modules():
-        for node in ast.walk(tree):
+    for path, _, nodes in modules():
+        for node in nodes:
             names = (
                 [a.name for a in node.names]
                 if isinstance(node, ast.Import)
@@ -114,8 +116,8 @@ def test_no_possessive_groups() -> None:
     group = re.compile(r"\)(?:[*+?]|\{[0-9,]+\})\+(?!-)")
     faults = [
         f"{path}:{node.lineno}"
-        for path, tree in modules()
-        for node in ast.walk(tree)
+        for path, _, nodes in modules()
+        for node in nodes
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and group.search(node.value)
