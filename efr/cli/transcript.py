@@ -32,11 +32,16 @@ class _Turn(NamedTuple):
 def transcript(events: Iterable[ev.EventEnvelope], *, verbose: bool = False) -> list[Line]:
     """The lines of the events, which are in the order of their numbers."""
     turns: dict[str, _Turn] = {}
+    stopped: set[str] = set()  # turns that somebody asked to stop
     loose: Shown = []
     for envelope in events:
         event, seq = envelope.event, envelope.seq
         turn_id = getattr(event, "turn_id", None)
         lines = _lines(event, verbose=verbose)
+        if isinstance(event, ev.TurnInterruptRequested):
+            stopped.add(event.turn_id)
+        elif isinstance(event, ev.ApprovalExpired) and event.turn_id in stopped:
+            lines = _dim("  interrupted")
         if not isinstance(turn_id, str):
             if lines:
                 loose.append((seq, lines))

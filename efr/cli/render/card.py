@@ -167,8 +167,10 @@ def answer_row(decision: t.ApprovalDecision, origin: str) -> Line:
     return _answer("✓", SUCCESS, f"allowed{elsewhere}")
 
 
-def expired_row(*, away: bool) -> Line:
+def expired_row(*, away: bool, interrupted: bool = False) -> Line:
     """The line of a question that ended without an answer."""
+    if interrupted:
+        return _answer("✗", ERROR, "interrupted")
     return _answer("✗", ERROR, "expired while you were away" if away else "expired")
 
 

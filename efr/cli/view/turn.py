@@ -62,6 +62,7 @@ class TurnView:
         self.refused_calls: list[str] = []  # what a script is told about
         self._front: dict[str, ev.ToolCallStarted] = {}  # calls of a turn that runs before ours
         self._answered_here: set[str] = set()
+        self._interrupted: set[str] = set()  # turns that somebody asked to stop
         self._started_at: float | None = None
         self._asked_s = 0.0  # time that passed while the user was asked
         self._shown_seq = 0  # newest event that ended what drafts show
@@ -229,6 +230,7 @@ class TurnView:
         self.note("the prompt was taken back before it ran")
 
     def _interrupt_requested(self, event: ev.TurnInterruptRequested, now: float) -> None:
+        self._interrupted.add(event.turn_id)
         self.activity.interrupts()
 
     def _surface_report(self, event: ev.TurnSurfaceReport, now: float) -> None:
@@ -329,9 +331,14 @@ class TurnView:
             call.refused = not call.allowed
 
     def _approval_expired(self, event: ev.ApprovalExpired, now: float) -> None:
-        call = self._close_question(event.call_id, card.expired_row(away=event.away), now)
+        call = self._close_question(event.call_id, self._expired_row(event), now)
         if call is not None:
             call.refused = True
+
+    def _expired_row(self, event: ev.ApprovalExpired) -> Line:
+        """Why nobody answered: the event itself knows only of an absence."""
+        stopped = event.turn_id in self._interrupted
+        return card.expired_row(away=event.away, interrupted=stopped)
 
     def _rule_saved(self, event: ev.AlwaysRuleSaved, now: float) -> None:
         self.note(card.always_text(event.outcome))
@@ -367,8 +374,10 @@ class TurnView:
         elif isinstance(event, ev.ApprovalResolved):
             elsewhere = "" if event.call_id in self._answered_here else event.origin.value
             self._close_question(event.call_id, card.answer_row(event.decision, elsewhere), now)
+        elif isinstance(event, ev.TurnInterruptRequested):
+            self._interrupted.add(event.turn_id)
         elif isinstance(event, ev.ApprovalExpired):
-            self._close_question(event.call_id, card.expired_row(away=event.away), now)
+            self._close_question(event.call_id, self._expired_row(event), now)
 
     # --- the conversation ---------------------------------------------------------------------
 

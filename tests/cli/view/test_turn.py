@@ -204,6 +204,16 @@ def test_an_expired_question_says_why() -> None:
     assert told.view.question is None
 
 
+def test_a_question_of_a_stopped_turn_was_interrupted() -> None:
+    told = Told()
+    told.call()
+    told.ask()
+    told.event(ev.TurnInterruptRequested(TURN, t.Origin.CLI))
+    told.event(ev.ApprovalExpired(TURN, CALL))
+
+    assert told.rows == ["✗ interrupted"]
+
+
 def test_a_question_that_was_written_whole_is_glued_to_its_answer() -> None:
     told = Told()
     told.call()
@@ -227,6 +237,16 @@ def test_the_question_of_the_turn_in_front_says_whose_it_is() -> None:
     told.event(ev.ApprovalResolved(OTHER, CALL, t.ApprovalDecision.DENY, t.Origin.SHELL))
     assert told.rows == ["✗ denied on shell"]
     assert told.live()[-1] == "⠋ queued; the turn in front runs shell"
+
+
+def test_the_question_of_the_turn_in_front_ends_with_its_interrupt() -> None:
+    told = Told(started=False)
+    told.event(ev.ToolCallStarted(OTHER, CALL, "shell", {"command": "ls"}))
+    told.event(ev.ApprovalRequested(OTHER, CALL, "shell: command ls"))
+    told.event(ev.TurnInterruptRequested(OTHER, t.Origin.CLI))
+    told.event(ev.ApprovalExpired(OTHER, CALL))
+
+    assert told.rows == ["✗ interrupted"]
 
 
 def test_the_open_question_of_a_history_is_found() -> None:
