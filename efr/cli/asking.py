@@ -15,10 +15,10 @@ from efr.cli.printing import columns_of
 from efr.cli.render.width import cells, cut
 from efr.cli.run import is_terminal
 from efr.cli.view.keymode import KeyMode
+from efr.cli.waiting import ERASE_ROW
 
 _KEYS = " [y/N] "
 _LEAST_NAME = 12  # columns that still tell which one is meant
-_ERASE_ROW = "\r\x1b[K"  # ECMA-48 EL: from the cursor to the end of the row
 _READ = 64  # bytes: one key and the rest of its sequence
 
 
@@ -42,7 +42,7 @@ def ask(question: str, *, keep: bool = True) -> bool:
         return key == b"y"
     finally:
         keys.discard()
-        _show("\n" if keep else _ERASE_ROW)
+        _show("\n" if keep else ERASE_ROW)
         keys.restore()
 
 

@@ -6,12 +6,13 @@ turn runs, has a question of its own. Blocks on the daemon and on the answers.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from efr.cli.asking import ask, can_ask, fitting
 from efr.cli.errors import CommandError
 from efr.cli.render.conversations import named
 from efr.cli.run import Run
+from efr.cli.waiting import Waiting
 from efr.client.connection import Connection
 from efr.client.errors import Refused
 from efr.text.visible import visible_line
@@ -37,8 +38,8 @@ def delete(
     held, running = allowed.held, allowed.running
     while True:
         try:
-            result: m.ConversationDeleteResult = connection.call(
-                "conversation.delete", conversation_id=conversation_id, force=held, stop=running
+            result = _request(
+                connection, title, conversation_id=conversation_id, force=held, stop=running
             )
         except Refused as refused:
             if not _turn_runs(refused, title) or running:
@@ -57,6 +58,18 @@ def delete(
         held = _or_refuse(fact, "Delete it there too?", allowed, conversation_id)
         if not held:
             return False
+
+
+def _request(
+    connection: Connection, title: str | None, **members: Any
+) -> m.ConversationDeleteResult:
+    """The answer. efrd waits for the end of the command, the jobs and the shell before it."""
+    text = fitting("deleting ", named(title), ": efrd waits for what runs in it to end")
+    with Waiting(text) as waiting:
+        result: m.ConversationDeleteResult = connection.call_long(
+            "conversation.delete", waiting.show, **members
+        )
+    return result
 
 
 def _or_refuse(

@@ -18,9 +18,11 @@ from efr.client.errors import (
     Refused,
 )
 from efr.text.visible import visible_line
+from efr.wire.errors import no_method
 
 START = "systemctl --user start efrd"
 RESTART = "systemctl --user restart efrd"
+COMPARE = "efr version; efr status"  # the one that is older needs an update
 LOGS = "journalctl --user -u efrd"
 _LOGINS = frozenset({"openai", "openai-api", "anthropic-api", "compatible"})
 
@@ -43,7 +45,7 @@ def explain(error: Exception) -> CommandError | None:
     if isinstance(error, NoAnswer):
         return CommandError("efrd does not answer", fix=LOGS)
     if isinstance(error, BadReply):
-        return CommandError(f"efrd sent what this efr cannot read: {error.why}", fix=RESTART)
+        return CommandError(f"efrd sent what this efr cannot read: {error.why}", fix=COMPARE)
     return CommandError(str(error)) if isinstance(error, ClientError) else None
 
 
@@ -53,13 +55,22 @@ def _refused(error: Refused) -> CommandError:
     if error.code == "protocol_mismatch":
         ours, theirs = error.detail("client"), error.detail("daemon")
         message = f"efr speaks protocol {ours}, efrd speaks protocol {theirs}"
-        return CommandError(message, fix=RESTART)
+        newer = isinstance(ours, int) and isinstance(theirs, int) and ours < theirs
+        return CommandError(message, fix="update efr" if newer else RESTART)
+    if is_older(error):
+        what = f"efrd is older than this efr and needs an update: it has no {error.method}"
+        return CommandError(what, fix=RESTART)
     if error.code == "invalid" and error.detail("setting") is not None:
         return CommandError(message, fix=_choices(error), code=USAGE)
     if error.code == "unauthorized":
         told = "efr login " in message  # the sentence names the way out itself
         return CommandError(message, fix="" if told else login_line(error.detail("provider")))
     return CommandError(message, code=FAILED)
+
+
+def is_older(error: Refused) -> bool:
+    """Whether the daemon does not know the method: a newer client asked for it."""
+    return error.code == "invalid" and error.message == no_method(error.method)
 
 
 def _choices(error: Refused) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from efr.client.follow import Item
 
 ANSWER_SILENCE_S = 30.0  # the daemon's slowest calls are key checks, which end in 20 s
+SLOW_S = 1.0  # after which a person wants to know what takes so long
 
 
 class Reply(NamedTuple):
@@ -85,6 +86,14 @@ class Connection:
         ConnectionLost, NoAnswer, BadReply; BadValue when a member does not fit.
         """
         return self._unary(method, self.params(method, **members))
+
+    def call_long(self, method: str, tell: Callable[[], None], /, **members: Any) -> Any:
+        """As `call`, for what takes as long as it takes: only a lost connection ends the wait.
+
+        `tell` is called once, when SLOW_S passed without an answer.
+        """
+        request = self.start(method, self.params(method, **members))
+        return self.typed(method, self._answer(method, request, tell))
 
     def call_json(self, method: str, /, **members: Any) -> Any:
         """As `call`, but the result as plain JSON values, members of newer versions included."""
@@ -197,11 +206,19 @@ class Connection:
     def _unary(self, method: str, params: Any) -> Any:
         return self.typed(method, self._answer(method, self.start(method, params)))
 
-    def _answer(self, method: str, request: int) -> Any:
-        """The one item of a unary request."""
+    def _answer(self, method: str, request: int, tell: Callable[[], None] | None = None) -> Any:
+        """The one item of a unary request. `tell`: who hears of a slow one, which may take long."""
         items: list[Any] = []
+        silence_s: float | None = ANSWER_SILENCE_S if tell is None else SLOW_S
         while True:
-            reply = self.next_reply(request, ANSWER_SILENCE_S)
+            try:
+                reply = self.next_reply(request, silence_s)
+            except NoAnswer:
+                if tell is None:
+                    raise
+                tell()
+                silence_s = None
+                continue
             if reply.error is not None:
                 raise reply.error
             if reply.ended:

@@ -20,7 +20,7 @@ from typing import Any
 from efr.threads.handlers import CANCELLED, INTERNAL
 from efr.threads.requests import Answer, Call, Dispatch, Finished, Peer, Stream
 from efr.wire import types as t
-from efr.wire.errors import BadFrame, ErrorBody, FrameTooLarge, Refusal, TornFrame
+from efr.wire.errors import BadFrame, ErrorBody, FrameTooLarge, Refusal, TornFrame, no_method
 from efr.wire.frames import (
     CancelFrame,
     Request,
@@ -238,7 +238,7 @@ class Connection:
     def _request(self, frame: Request) -> None:
         method = METHODS.get(frame.method)
         if method is None:
-            self._refuse(frame.id, t.ErrorCode.INVALID, f"there is no method {frame.method!r}")
+            self._refuse(frame.id, t.ErrorCode.INVALID, no_method(frame.method))
         elif method.scope not in self.peer.scopes:
             needs = f"{method.name} needs the scope {method.scope.value}"
             self._refuse(frame.id, t.ErrorCode.FORBIDDEN, needs)

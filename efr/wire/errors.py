@@ -81,6 +81,11 @@ class BadFrame(WireError):
         self.why = why
 
 
+def no_method(name: str) -> str:
+    """What an unknown method is answered; a client knows by it that the daemon is older."""
+    return f"there is no method {name!r}"
+
+
 class FrameTooLarge(WireError):
     """A length above the limit: the stream is out of step. `frames` came complete before it."""
 

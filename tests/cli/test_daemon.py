@@ -10,6 +10,7 @@ import pytest
 
 from efr.client import connect
 from efr.wire import events as ev
+from efr.wire.errors import no_method
 from tests.cli.programs import efr_in_pipe, efr_on_terminal
 from tests.harness.daemon import Daemon
 
@@ -41,6 +42,13 @@ def test_a_prompt_in_a_pipe_and_its_transcript(daemon: Daemon) -> None:
     code, told, _ = piped(daemon, "history", row.split()[0], "--verbose")
     assert code == 0
     assert told.startswith("> say: hello *there*\ncautious · demo\n")
+
+
+def test_the_daemon_names_a_method_that_it_does_not_know(daemon: Daemon) -> None:
+    with daemon.client() as client:
+        error = client.refusal("no.such_method", {})
+
+    assert (error["code"], error["message"]) == ("invalid", no_method("no.such_method"))
 
 
 def test_json_lines_end_with_the_turn(daemon: Daemon) -> None:

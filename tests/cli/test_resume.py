@@ -613,6 +613,18 @@ def test_a_script_says_yes(fake: FakeDaemon) -> None:
     assert (process.returncode, out) == (0, 'deleted "why is the build slow"\n')
 
 
+def test_a_delete_that_takes_long_says_so_and_goes_on(fake: FakeDaemon, start: Start) -> None:
+    terminal = start("conversation", "delete", CONVERSATION, "--yes", columns=100)
+    peer = listed(fake)
+    peer.expect("conversation.delete")
+    told = 'deleting "why is the build slow": efrd waits for what runs in it to end'
+    terminal.wait_for(told)
+    result = {"kind": "deleted", "conversation_id": CONVERSATION, "title": "why is the build slow"}
+    peer.answer("conversation.delete", result)
+
+    assert ended(terminal) == (0, ['deleted "why is the build slow"'])
+
+
 def test_a_script_that_meets_a_turn_is_told_of_force(fake: FakeDaemon) -> None:
     process = piped(fake, "conversation", "delete", CONVERSATION, "--yes")
     peer = listed(fake)

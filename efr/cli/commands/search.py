@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from efr.cli.asker import asker_of
 from efr.cli.errors import DONE, UsageError
+from efr.cli.exits import is_older
 from efr.cli.handover import Handover
 from efr.cli.listing import search as search_listing
 from efr.cli.printing import columns_of, print_json, print_lines
@@ -37,7 +38,7 @@ def search(run: Run) -> int:
                 return DONE
             listing = search_listing(connection, words, limit, asker.members)
         except Refused as refused:
-            if refused.code != "invalid" or not refused.method:  # no method: an older daemon
+            if refused.code != "invalid" or not refused.method or is_older(refused):
                 raise
             raise UsageError(visible_line(refused.message)) from refused
     end = index_line(listing.built)

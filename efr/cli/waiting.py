@@ -1,0 +1,36 @@
+"""A row on stderr that says what a command waits for; on a terminal it goes when the wait ends."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+
+from efr.cli.run import is_terminal
+
+ERASE_ROW = "\r\x1b[K"  # ECMA-48 EL: from the cursor to the end of the row
+
+
+class Waiting:
+    """One wait. `text` fits in a row; it shows when `show` is called, so a short wait is silent."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._shown = False
+
+    def show(self) -> None:
+        """Says what is waited for."""
+        sys.stdout.flush()
+        if is_terminal(2):
+            self._shown = True
+            print(self._text, end="", file=sys.stderr, flush=True)
+        else:
+            print(self._text, file=sys.stderr)
+
+    def __enter__(self) -> Waiting:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        if self._shown:
+            print(ERASE_ROW, end="", file=sys.stderr, flush=True)
