@@ -337,7 +337,7 @@ _efr_robot_word() {
 # The scope of $PWD from the file that efrd keeps: root, tab, name on each line. A hint only.
 _efr_scope_name() {
   emulate -L zsh
-  local line root best=
+  local line root best= here=${PWD:P}  # the roots stand there without links
   REPLY=
   _efr_runtime
   local file=$REPLY/scopes
@@ -345,7 +345,7 @@ _efr_scope_name() {
   [[ -r $file ]] || return 0
   for line in ${(f)"$(<$file)"}; do
     root=${line%%$'\t'*}
-    [[ $PWD == $root || $PWD == $root/* ]] && (( $#root > $#best )) || continue
+    [[ $here == $root || $here == ${root%/}/* ]] && (( $#root > $#best )) || continue
     best=$root
     REPLY=${line#*$'\t'}
   done

@@ -152,6 +152,25 @@ def test_the_scope_of_the_tag_is_read_from_a_file(start: Start, tmp_path: Path) 
     zsh.terminal.wait_for("app ›")
     zsh.line("!cd lib")
     zsh.terminal.wait_for("library ›")
+    (zsh.home / "link").symlink_to(zsh.home / "app" / "lib")
+    zsh.line("!cd; clear")
+    zsh.terminal.wait_for("○ ›")
+    zsh.line("!cd link")
+    zsh.terminal.wait_for("library ›")
+
+
+def test_a_project_at_the_root_holds_every_directory(start: Start, tmp_path: Path) -> None:
+    zsh = start()
+    runtime = tmp_path / "efr" / "runtime"
+    runtime.mkdir(parents=True)
+    (runtime / "scopes").write_text(f"/\tall\n{zsh.home}/app\tapp\n")
+    (zsh.home / "app").mkdir()
+    toggle(zsh, "\x00")
+    zsh.terminal.wait_for("all ›")
+    zsh.line("!cd app")
+    zsh.terminal.wait_for("app ›")
+    zsh.line("!cd /")
+    zsh.terminal.wait_for(lambda t: t.text.endswith("all ›"))
 
 
 def test_settings_are_kept_only_when_efr_takes_them(start: Start) -> None:
