@@ -105,8 +105,7 @@ class Dispatcher:
         method, peer = call.method, call.peer
         if (Caller.PHONE if peer.remote else Caller.USER) not in method.callers:
             raise refuse(t.ErrorCode.FORBIDDEN, f"{method.name} is not for this connection")
-        for_model = method.scope is t.ScopeName.READ and Caller.MODEL in method.callers
-        if not for_model and self._model_side.is_model_side(peer):
+        if not method.for_model and self._model_side.is_model_side(peer):
             raise refuse(
                 t.ErrorCode.FORBIDDEN, f"{method.name} is not for commands that the agent started"
             )

@@ -21,7 +21,7 @@ from efr.wire import codec
 from efr.wire import methods as m
 from efr.wire import types as t
 from efr.wire.errors import ErrorBody, Refusal, refuse
-from efr.wire.table import METHODS, Caller
+from efr.wire.table import METHODS
 
 EFRD, USER, MODEL = 100, 200, 300
 PROCESSES = {USER: Process(1, USER, 7), MODEL: Process(EFRD, MODEL, 7)}
@@ -89,15 +89,13 @@ def test_params_that_do_not_decode_are_invalid_and_say_where() -> None:
 
 @pytest.mark.parametrize("name", sorted(set(METHODS) - {"hello"}))
 def test_a_model_side_peer_may_only_what_the_table_says(name: str) -> None:
-    method = METHODS[name]
     reached = RuntimeError("reached")
 
     def run(params: Any, call: Call) -> Any:
         raise reached
 
     body = error(ask(run, name, {}, pid=MODEL))
-    may = method.scope is t.ScopeName.READ and Caller.MODEL in method.callers
-    assert (body.code is not t.ErrorCode.FORBIDDEN) is may
+    assert (body.code is not t.ErrorCode.FORBIDDEN) is METHODS[name].for_model
 
 
 @pytest.mark.parametrize("name", ["device.enroll", "device.prove"])

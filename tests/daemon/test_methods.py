@@ -13,9 +13,10 @@ import pytest
 
 from efr.daemon.methods.table import SERVED
 from efr.wire.table import METHODS
-from tests.harness.daemon import DEMO, Daemon
+from tests.harness.daemon import DEMO, ROOT, Daemon
 from tests.harness.raw_client import Frame, RawClient
 
+FIXTURES = ROOT / "fixtures" / "v1"
 UNKNOWN = "00000000-0000-7000-8000-0000000000ff"
 ENDS = {"turn_completed", "turn_failed", "turn_interrupted", "turn_cancelled"}
 
@@ -100,32 +101,61 @@ def test_a_made_up_method_is_no_frame(client: RawClient) -> None:
     assert client.call("models.list")
 
 
+def first_answer(client: RawClient, name: str, params: Any) -> Frame:
+    """The first frame of a request; a stream is cancelled."""
+    request = client.request(name, params)
+    first = client.read()
+    assert first["id"] == request
+    if "item" in first:
+        client.send({"cancel": request})
+        while "item" in client.read():
+            pass
+    return first
+
+
+def sample_params(name: str) -> Any:
+    """The params that the frozen fixture of a method shows."""
+    path = FIXTURES / f"{name.replace('.', '_')}_params.json"
+    return json.loads(path.read_text())["params"]
+
+
+def is_not_built(error: Any) -> bool:
+    return bool(error.get("data", {}).get("reason") == "not_built")
+
+
+def test_what_a_hello_announces_is_answered_and_nothing_else_is(daemon: Daemon) -> None:
+    with RawClient(daemon.socket) as client:
+        announced = client.hello()["capabilities"]
+        for name, method in METHODS.items():
+            key = method.capability
+            if key is None or key == "admin":  # that one tells who may call, not what is built
+                continue
+            error = first_answer(client, name, sample_params(name)).get("error", {})
+            if key in announced:
+                assert error.get("code") in (None, "not_found"), name
+            else:
+                assert error["code"] == "forbidden", name
+    keys = {method.capability for method in METHODS.values()} - {None}
+    built = {
+        key for key in keys if all(m in SERVED for m in METHODS if METHODS[m].capability == key)
+    }
+    assert keys & announced.keys() == built | {"admin"}
+
+
 @pytest.mark.parametrize("name", sorted(set(METHODS) - set(SERVED) - {"hello"}))
 def test_a_method_that_is_not_built_says_so(client: RawClient, name: str) -> None:
-    params = {
-        "command_id": command(),
-        "conversation_id": UNKNOWN,
-        "call_id": UNKNOWN,
-        "question_id": UNKNOWN,
-        "pty_id": UNKNOWN,
-        "device_id": UNKNOWN,
-        "pairing_id": UNKNOWN,
-        "job_id": "j1",
-        "query": "x",
-        "path": "/tmp",
-        "keep": True,
-        "accept": True,
-        "data": "",
-        "size": {"cols": 80, "rows": 24},
-        "context": {"pwd": "/"},
-    }
-    error = client.refusal(name, params)
+    error = client.refusal(name, sample_params(name))
     if name in ("device.enroll", "device.prove"):
         assert error["code"] == "forbidden"
-    else:
-        assert error["code"] == "invalid"
-        assert error["data"] == {"method": name, "reason": "not_built"}
-        assert f"does not serve {name} yet" in error["message"]
+        return
+    assert error["code"] == "invalid"
+    assert error["data"] == {"method": name, "reason": "not_built"}
+    assert f"does not serve {name} yet" in error["message"]
+    for member, value in sample_params(name).items():
+        wrong = client.refusal(name, {**sample_params(name), member: [value, {}]})
+        assert wrong["code"] == "invalid"
+        assert wrong["message"].startswith(f"$.{member}"), "params are looked at first"
+        assert "data" not in wrong
 
 
 def test_params_are_checked_before_anything_else(client: RawClient) -> None:
