@@ -86,6 +86,7 @@ class Connection:
         self.close_by: float | None = None  # monotonic; set when the connection is closing
         self.dead = False  # nothing can be sent any more
         self._greeted = False
+        self._input_ended = False  # the client sends no more; it may read on
         self._dispatch = dispatch
         self._submit = submit
         self._post = post
@@ -103,7 +104,8 @@ class Connection:
     @property
     def wants_read(self) -> bool:
         """Whether the socket should be read: only while answers have room."""
-        return self.close_by is None and not self._frames and self._has_room()
+        listens = self.close_by is None and not self._input_ended
+        return listens and not self._frames and self._has_room()
 
     @property
     def wants_write(self) -> bool:
@@ -118,12 +120,20 @@ class Connection:
         return bool(self._frames) and self.close_by is None and self._has_room()
 
     @property
-    def empty(self) -> bool:
-        """Whether everything was sent."""
-        return not self._out and not self._answers
+    def over(self) -> bool:
+        """Whether the socket may be closed: it broke, or all that is due was sent."""
+        asks_no_more = self._input_ended and not self._frames and not self._requests
+        due = self._out or self._answers
+        return self.dead or (not due and (asks_no_more or self.close_by is not None))
 
-    def readable(self, now: float) -> None:
-        """Reads once and cuts frames; an end of the byte stream closes the connection."""
+    def readable(self, now: float, *, hung_up: bool) -> None:
+        """Reads once and cuts frames. `hung_up`: the client has closed, and reads no more."""
+        if self.wants_read:
+            self._read(now)
+        if hung_up and self._input_ended:
+            self.lose(now)
+
+    def _read(self, now: float) -> None:
         try:
             data = self.socket.recv(self._limits.read_bytes)
         except BlockingIOError:
@@ -132,7 +142,7 @@ class Connection:
             self.lose(now)
             return
         if not data:
-            self._end_of_input(now)
+            self._end_of_input()
             return
         try:
             self._frames.extend(self._reader.feed(data))
@@ -188,12 +198,13 @@ class Connection:
 
     # Frames in.
 
-    def _end_of_input(self, now: float) -> None:
+    def _end_of_input(self) -> None:
+        """The client sends no more; it may still read what is in flight."""
+        self._input_ended = True
         try:
             self._reader.eof()
         except TornFrame:
             _log.debug("connection %d ended inside a frame", self.peer.connection_id)
-        self.begin_close(now + self._limits.flush_s)
 
     def _take(self, body: bytes | _Broken, now: float) -> None:
         if isinstance(body, _Broken):

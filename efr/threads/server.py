@@ -1,6 +1,6 @@
 """The `socket-server` thread: the listening Unix socket and every client's connection.
 
-One selector owns the listener, all sockets and all buffers. Other threads never touch a socket:
+One epoll owns the listener, all sockets and all buffers. Other threads never touch a socket:
 they put an answer, or the news that a stream has something, into the inbox and send one wake-up
 byte. The inbox is bounded by what it holds: one answer for a request in flight (at most 64 * 32)
 and about one wake-up per stream. Methods run elsewhere (`handlers.py`); what they mean is the
@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
-import selectors
+import select
 import socket
 import struct
 from collections import deque
@@ -48,7 +48,8 @@ class SocketServer(Thread):
         self._handlers = handlers
         self._clock = clock
         self._limits = limits or Limits()
-        self._selector = selectors.DefaultSelector()
+        # No selector of Python's: it cannot watch a socket for its hang-up alone.
+        self._epoll = select.epoll()
         self._wake_reader, self._wake_writer = socket.socketpair()
         self._wake_reader.setblocking(False)
         self._wake_writer.setblocking(False)
@@ -79,7 +80,7 @@ class SocketServer(Thread):
         return not self.is_alive()
 
     def wake(self) -> None:
-        """Ends the wait of the selector. Never blocks."""
+        """Ends the wait of the epoll. Never blocks."""
         try:
             self._wake_writer.send(b"\0")
         except OSError:
@@ -96,31 +97,32 @@ class SocketServer(Thread):
 
     def run(self) -> None:
         try:
-            self._selector.register(self._wake_reader, selectors.EVENT_READ)
-            self._selector.register(self._listener.socket, selectors.EVENT_READ)
+            self._epoll.register(self._wake_reader, select.EPOLLIN)
+            self._epoll.register(self._listener.socket, select.EPOLLIN)
             busy: set[Connection] = set()
             while not self._done():
                 now = self._clock.monotonic()
                 timeout = 0.0 if busy else self._timeout(now)
-                busy |= self._take_events(self._selector.select(timeout))
+                busy |= self._take_events(self._epoll.poll(timeout))
                 busy |= self._take_inbox()
                 busy |= self._take_deadlines(self._clock.monotonic())
                 busy = self._advance(busy)
         finally:
             self._end()
 
-    def _take_events(self, events: list[tuple[selectors.SelectorKey, int]]) -> set[Connection]:
+    def _take_events(self, events: list[tuple[int, int]]) -> set[Connection]:
         touched: set[Connection] = set()
-        for key, mask in events:
-            connection = key.data
-            if isinstance(connection, Connection):
-                if mask & selectors.EVENT_READ and connection.wants_read:
-                    connection.readable(self._clock.monotonic())
-                touched.add(connection)
-            elif key.fileobj is self._listener.socket:
+        for handle, mask in events:
+            if handle == self._wake_reader.fileno():
+                self._drain_wake_ups()
+            elif handle == self._listener.socket.fileno():
                 touched |= self._accept()
             else:
-                self._drain_wake_ups()
+                connection = self._connections[handle]
+                hung_up = bool(mask & (select.EPOLLHUP | select.EPOLLERR))
+                if hung_up or mask & select.EPOLLIN:
+                    connection.readable(self._clock.monotonic(), hung_up=hung_up)
+                touched.add(connection)
         return touched
 
     def _take_inbox(self) -> set[Connection]:
@@ -139,7 +141,7 @@ class SocketServer(Thread):
                 connection.begin_close(self._close_by)
         if self._accept_again is not None and now >= self._accept_again:
             self._accept_again = None
-            self._selector.register(self._listener.socket, selectors.EVENT_READ)
+            self._epoll.register(self._listener.socket, select.EPOLLIN)
             fresh = self._accept()
         for connection in list(self._connections.values()):
             if connection.close_by is not None and now >= connection.close_by:
@@ -154,7 +156,7 @@ class SocketServer(Thread):
             if connection.socket.fileno() < 0:
                 continue  # dropped meanwhile
             connection.advance(self._clock.monotonic())
-            if connection.dead or (connection.close_by is not None and connection.empty):
+            if connection.over:
                 self._drop(connection)
                 continue
             self._watch(connection)
@@ -171,15 +173,15 @@ class SocketServer(Thread):
         return max(0.0, min(due) - now) if due else None
 
     def _watch(self, connection: Connection) -> None:
-        mask = selectors.EVENT_READ if connection.wants_read else 0
-        mask |= selectors.EVENT_WRITE if connection.wants_write else 0
-        self._selector.modify(connection.socket, mask or selectors.EVENT_READ, connection)
+        mask = select.EPOLLIN if connection.wants_read else 0
+        mask |= select.EPOLLOUT if connection.wants_write else 0
+        self._epoll.modify(connection.socket, mask)  # and its hang-up always
 
     def _drop(self, connection: Connection) -> None:
         now = self._clock.monotonic()
         connection.lose(now)
         del self._connections[connection.socket.fileno()]
-        self._selector.unregister(connection.socket)
+        self._epoll.unregister(connection.socket)
         connection.socket.close()
 
     # Accepting.
@@ -222,7 +224,7 @@ class SocketServer(Thread):
             sock, peer, self._dispatch, self._handlers.submit, self._post, self._limits
         )
         self._connections[sock.fileno()] = connection
-        self._selector.register(sock, selectors.EVENT_READ, connection)
+        self._epoll.register(sock, select.EPOLLIN)
         return connection
 
     def _pause_accepting(self, exc: OSError) -> None:
@@ -230,7 +232,7 @@ class SocketServer(Thread):
             _log.warning("cannot accept a connection now: %s", exc.strerror)
             self._short = True
         if self._accept_again is None:
-            self._selector.unregister(self._listener.socket)
+            self._epoll.unregister(self._listener.socket)
         self._accept_again = self._clock.monotonic() + self._limits.accept_pause_s
 
     # The end.
@@ -239,7 +241,7 @@ class SocketServer(Thread):
         if self._accepting:
             self._accepting = False
             if self._accept_again is None:
-                self._selector.unregister(self._listener.socket)
+                self._epoll.unregister(self._listener.socket)
             self._accept_again = None
             self._close_listener()
 
@@ -266,7 +268,7 @@ class SocketServer(Thread):
         while self._inbox:
             _close_unused(self._inbox.popleft()[2])
         self._close_listener()
-        self._selector.close()
+        self._epoll.close()
         self._wake_writer.close()
         self._wake_reader.close()
 

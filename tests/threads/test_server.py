@@ -22,7 +22,6 @@ import pytest
 
 from efr.base.clock import SystemClock
 from efr.threads import listener
-from efr.threads.connection import Limits
 from efr.threads.handlers import HANDLERS, QUEUE_SIZE, Handlers
 from efr.threads.requests import LATER, Answer, Call, Finished, HelloAnswer, Later, Peer
 from efr.threads.server import SocketServer
@@ -140,10 +139,21 @@ def _running(folder: Path) -> Iterator[Running]:
     assert not running.path.exists()
 
 
-def start(path: Path, limits: Limits | None = None) -> Running:
+class CountingClock(SystemClock):
+    """Counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def monotonic(self) -> float:
+        self.asked += 1
+        return super().monotonic()
+
+
+def start(path: Path, clock: SystemClock | None = None) -> Running:
     dispatch = FakeDispatch()
     handlers = Handlers(dispatch, SystemClock())
-    server = SocketServer(listener.bind(path), dispatch, handlers, SystemClock(), limits)
+    server = SocketServer(listener.bind(path), dispatch, handlers, clock or SystemClock())
     handlers.start()
     server.start()
     return Running(server, dispatch, handlers, path)
@@ -520,6 +530,83 @@ def test_another_user_is_closed_before_a_frame(running: Running, folder: Path) -
         cwd="/",
     )
     assert done.stdout == "closed\n", done.stderr
+
+
+def test_a_client_that_only_sends_no_more_gets_all_its_answers(running: Running) -> None:
+    stream = FakeStream()
+    open_stream(running, stream)
+    opened = queue.Queue[Call]()
+
+    def later(call: Call) -> Later:
+        opened.put(call)
+        return LATER
+
+    running.dispatch.handlers["models.list"] = later
+    with running.client() as client:
+        late = client.request("models.list")
+        watched = client.request("conversation.subscribe")
+        call = opened.get(timeout=LIMIT_S)
+        assert stream.taken.wait(LIMIT_S)
+        client.socket.sendall(pack({"id": 1, "method": "projects.list", "params": {}}) + b"\0\0")
+        client.socket.shutdown(socket.SHUT_WR)
+        assert client.answer(1)["item"] == {}
+        stream.put(b"1")
+        assert client.read() == {"id": watched, "item": 1}
+        call.finish(b"2")
+        assert client.read() == {"id": late, "item": 2}
+        assert client.read() == {"id": late, "end": True}
+        assert running.dispatch.gone.empty(), "its stream goes on"
+        stream.put(b"3", Finished())
+        assert client.read_to_end() == [{"id": watched, "item": 3}, {"id": watched, "end": True}]
+    assert running.dispatch.gone.get(timeout=LIMIT_S)
+    assert stream.closed.is_set()
+
+
+def test_a_client_that_closes_after_its_half_close_cancels_what_is_left(running: Running) -> None:
+    stream = FakeStream()
+    open_stream(running, stream)
+    with running.client() as client:
+        client.request("conversation.subscribe")
+        assert stream.taken.wait(LIMIT_S)
+        client.socket.shutdown(socket.SHUT_WR)
+        stream.put(b"1")
+        assert client.read()["item"] == 1
+    assert stream.closed.wait(LIMIT_S)
+    assert running.dispatch.gone.get(timeout=LIMIT_S)
+
+
+def test_a_half_closed_connection_ends_with_the_daemon(folder: Path) -> None:
+    running = start(folder / "s")
+    stream = FakeStream()
+    open_stream(running, stream)
+    with running.client() as client:
+        request_id = client.request("conversation.subscribe")
+        assert stream.taken.wait(LIMIT_S)
+        client.socket.shutdown(socket.SHUT_WR)
+        stream.put(b"1")
+        assert client.read()["item"] == 1
+        assert running.stop()
+        assert [error_of(frame) for frame in client.read_to_end()] == [(request_id, "cancelled")]
+
+
+def test_a_client_that_sends_no_more_costs_no_turn_of_the_loop(folder: Path) -> None:
+    """Its socket stays readable for ever."""
+    clock = CountingClock()
+    running = start(folder / "s", clock=clock)
+    stream = FakeStream()
+    open_stream(running, stream)
+    try:
+        with running.client() as half:
+            half.request("conversation.subscribe")
+            assert stream.taken.wait(LIMIT_S)
+            half.socket.shutdown(socket.SHUT_WR)
+            stream.put(b"1")
+            assert half.read()["item"] == 1
+            asked = clock.asked
+            assert select.select([half.socket], [], [], 0.1) == ([], [], [])
+            assert clock.asked < asked + 20, "each turn of the loop asks the clock"
+    finally:
+        assert running.stop()
 
 
 def test_out_of_descriptors_accepting_pauses_and_goes_on(running: Running) -> None:
