@@ -3,7 +3,7 @@
 Pure. An allow-list of characters: only what means the same to every zsh, whatever its options, is
 read; the rest is one named construct, and an unreadable line is asked about, never refused for
 that. Tried against zsh 5.9 (the tests run it). The lenient split that looks for paths is in
-`efr.tools`; what a command may do is in `efr.policy.rows`.
+`efr.policy.lines`; what a command may do is in `efr.policy.rows`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The tool `shell`: one command line in the conversation's hidden zsh.
 
-Declares the line, where it starts, every path it names and the hints of `efr.tools.line_hints`.
+Declares the line, where it starts, every path it names and the hints of `efr.policy.lines.hints`.
 The line that is judged is the line that runs, to the byte: a `workdir` moves the shell there for
 the call and back afterwards, it is never written into the line. How a call ends is the shell's
 business; here it becomes the text that the model reads.
@@ -13,6 +13,9 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
+from efr.policy.lines.hints import is_interactive, reaches_network
+from efr.policy.lines.programs import paths_of_line
+from efr.policy.lines.split import split_line
 from efr.policy.needs import CallNeeds, PathUse
 from efr.policy.paths import normal
 from efr.providers.canonical import ToolDefinition
@@ -30,9 +33,6 @@ from efr.tools.contract import (
     Where,
 )
 from efr.tools.inputs import closed_schema, read_input, resolve
-from efr.tools.line_hints import is_interactive, reaches_network
-from efr.tools.line_programs import paths_of_line
-from efr.tools.line_split import split_line
 
 _NAME: Final = "shell"
 _DEFAULT_TIMEOUT_S: Final = 30  # longer work is asked for on purpose

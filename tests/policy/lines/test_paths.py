@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from efr.tools.line_programs import paths_of_line
+from efr.policy.lines.programs import paths_of_line
 
 HOME = "/home/u"
 HERE = "/home/u/p"
@@ -198,3 +198,11 @@ def test_any_line_gives_absolute_paths(line: str) -> None:
 )
 def test_long_lines_take_no_longer(piece: str) -> None:
     paths_of_line(piece * (30_000 // len(piece)), HERE, HOME)
+
+
+def test_the_folded_and_the_unfolded_directory_both_count() -> None:
+    assert paths("cd k/.. && cat x") == {"r k/..", "r x", "r k/../x"}
+
+
+def test_a_line_too_long_to_split_names_everything() -> None:
+    assert "w /" in paths("a;" * 40_000)

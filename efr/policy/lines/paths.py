@@ -2,7 +2,7 @@
 
 Pure and total. A declared path only makes a decision stricter, so what is unsure is declared too.
 Paths stay unfolded (`a/../b`), because a link before `..` leads elsewhere. What each program does
-with its words is in `efr.tools.line_programs`. Not seen: what links lead to, what programs choose
+with its words is in `efr.policy.lines.programs`. Not seen: what links lead to, what programs choose
 by themselves, what an expansion holds.
 """
 
@@ -13,9 +13,9 @@ import string
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from efr.policy.lines.split import LineCommand, LineWord
 from efr.policy.needs import Access, PathUse
 from efr.policy.paths import holds, normal
-from efr.tools.line_split import LineCommand, LineWord
 
 _MOST_PATHS: Final = 1000  # a line that names more is declared as everything
 _MOST_BASES: Final = 32  # each `cd` may double them; then the directory counts as unknown
@@ -37,6 +37,7 @@ class PathList:
         self._bases = [] if directory is None else [directory]
         self._lost = directory is None  # it may stand anywhere
         self._made: set[str] = set()  # written on this line: they may be links by now
+        self._declared: set[tuple[LineWord, Access]] = set()  # since any of these changed
 
     def command(self, command: LineCommand, program: Program) -> None:
         """One command: its redirections, then what its program does with its words."""
@@ -95,8 +96,9 @@ class PathList:
 
     def declare(self, word: LineWord, access: Access) -> None:
         """One word as a path, under every directory where the shell may stand."""
-        if word.expansion or not word.text:
+        if word.expansion or not word.text or (word, access) in self._declared:
             return
+        self._declared.add((word, access))
         if len(self.uses) >= _MOST_PATHS:
             self.uses[PathUse("/", _whole(access))] = None
             return
@@ -118,7 +120,10 @@ class PathList:
     def may_be_links(self, words: Sequence[LineWord]) -> None:
         """What was just written there may lead anywhere from now on."""
         paths = (path for word in words if word.text for path in self._absolute(word.text))
+        before = len(self._made)
         self._made.update(map(normal, paths))
+        if len(self._made) > before:
+            self._declared.clear()
         if len(self._made) > _MOST_PATHS:
             self._made = {"/"}
 
@@ -145,17 +150,27 @@ class PathList:
             self.lose_directory()
             self.operands(operands, "read")
         elif not operands:
-            self._bases.append(self.home)
+            self._stand_also([self.home])
         elif len(operands) == 1 and _is_plain_directory(operands[0]):
             self.declare(operands[0], "read")
-            self._bases += self._absolute(operands[0].text)
+            self._stand_also(self._absolute(operands[0].text))
         else:
             self.lose_directory()
-        self._bases = list({normal(base): base for base in self._bases}.values())
+
+    def _stand_also(self, directories: Sequence[str]) -> None:
+        """Unfolded, like every path: the base before a `..` may be a link."""
+        self._bases = list(dict.fromkeys((*self._bases, *directories)))
+        self._declared.clear()
 
     def lose_directory(self) -> None:
         """From here on the shell may stand anywhere."""
+        if not self._lost:
+            self._declared.clear()
         self._lost = True
+
+    def everything(self) -> None:
+        """The line is too long to say what it names."""
+        self.uses[PathUse("/", "write")] = None
 
 
 def _whole(access: Access) -> Access:

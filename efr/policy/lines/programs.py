@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+from efr.policy.lines import options as line_options
+from efr.policy.lines.options import Given, Options, read_options
+from efr.policy.lines.paths import PathList
+from efr.policy.lines.split import LineWord, split_line
 from efr.policy.needs import Access, PathUse
-from efr.tools import line_options
-from efr.tools.line_options import Given, Options, read_options
-from efr.tools.line_paths import PathList
-from efr.tools.line_split import LineWord, split_line
 
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?[smhd]?")
@@ -44,8 +44,11 @@ Words = Sequence[LineWord]
 def paths_of_line(line: str, directory: str | None, home: str) -> tuple[PathUse, ...]:
     """Every path that a line names when it starts in `directory` (None: nobody knows where)."""
     paths = PathList(home, directory)
-    for command in split_line(line, home).commands:
+    split = split_line(line, home)
+    for command in split.commands:
         paths.command(command, _program)
+    if split.cut:
+        paths.everything()
     return tuple(paths.uses)
 
 

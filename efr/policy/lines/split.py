@@ -1,15 +1,20 @@
 """The lenient split of a command line: words and redirections of every command that may run.
 
 Pure and total: any text gives something. Where zsh's own reading is unsure it splits once too
-often, so that what looks for paths or programs finds one too many and never one too few. The
-strict reading that a decision rests on is `efr.policy.reader`.
+often, so that what looks for paths or programs finds one too many and never one too few; a text of
+more pieces than a person could judge is cut, and says so. The strict reading that a decision rests
+on is `efr.policy.reader`.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, Literal
+
+_MOST_DOCUMENTS: Final = 16  # behind `<<` whose text is skipped
+MOST_STEPS: Final = 6000  # parts of words, blanks, operators: what is split in some milliseconds
 
 _BREAKS: Final = frozenset(" \t\n;&|<>(){}`")
 _ENDS: Final = frozenset("\n;&|{}")  # of a command, wherever they stand outside quotes
@@ -18,9 +23,15 @@ _HOME: Final = re.compile(r"~(?=[/\s;&|<>(){}`]|\Z)|\$(?:HOME\b|\{HOME\})(?=[/\s
 _HOME_IN_DOUBLE: Final = re.compile(r"\$(?:HOME\b|\{HOME\})(?=[/\"]|\Z)")
 _COPY: Final = re.compile(r"[<>]&(?:[0-9]+|-|p)(?=[\s;&|<>(){}`]|\Z)")
 # Text that means itself, taken at once: a line may hold a whole file as a here-document.
-_PLAIN_RUN: Final = re.compile(r"[A-Za-z0-9_./,%+@-]+")
+_PLAIN_RUN: Final = re.compile(r"[^ \t\n;&|<>(){}`'\"\\$*?\[~^#!]+")
+_PATTERN_RUN: Final = re.compile(r"[*?\[^#]+")
+_ESCAPED_RUN: Final = re.compile(r"(?:\\[^\n])+")
 _DOUBLE_RUN: Final = re.compile(r"[^\"\\`$!]+")
 _HERE: Final = re.compile(r"<<<|<<-?")
+# A here-document whose end is a plain word, quoted or not.
+_HERE_PLAIN: Final = re.compile(
+    r"<<(?P<tabs>-?)[ \t]*(?P<quote>['\"]?)(?P<end>[A-Za-z0-9_]+)(?P=quote)(?=[ \t\n;&|<>]|\Z)"
+)
 _WRITES: Final = re.compile(r"&>>?[|!]?|>>?[|!]|>>?&|>&|<>|>>?")
 _ANSI: Final = re.compile(r"\$'(?:\\.|[^'\\])*(?:'|\Z)", re.DOTALL)
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
@@ -52,6 +63,7 @@ class LineCommand:
     words: tuple[LineWord, ...]
     reads: tuple[LineWord, ...] = ()
     writes: tuple[LineWord, ...] = ()
+    truncates: tuple[LineWord, ...] = ()  # those of the writes that empty the file first
 
     def after_assignments(self) -> tuple[LineWord, ...]:
         """The words from the program on."""
@@ -63,17 +75,19 @@ class LineCommand:
 
 @dataclass(frozen=True)
 class Split:
-    """`opaque`: the line holds something whose result it does not show."""
+    """`opaque`: the line holds something whose result it does not show. `cut`: it is too long."""
 
     commands: tuple[LineCommand, ...]
     opaque: bool
+    cut: bool = False
 
 
+@lru_cache(maxsize=16)  # one call is looked at for paths, for hints and for exits
 def split_line(line: str, home: str) -> Split:
     """Every command in the order of the text, also those inside substitutions."""
-    splitter = _Splitter(line.replace("\\\n", ""), home)
+    splitter = _Splitter(line, home)
     splitter.run()
-    return Split(tuple(splitter.commands), splitter.opaque)
+    return Split(tuple(splitter.commands), splitter.opaque, splitter.cut)
 
 
 @dataclass
@@ -100,21 +114,29 @@ class _Command:
     words: list[LineWord] = field(default_factory=list)
     reads: list[LineWord] = field(default_factory=list)
     writes: list[LineWord] = field(default_factory=list)
-    target: Literal["words", "reads", "writes", "nothing"] = "words"
+    truncates: list[LineWord] = field(default_factory=list)
+    target: Literal["words", "reads", "writes", "truncates", "nothing"] = "words"
     word: _Word | None = None
 
     def end_word(self) -> None:
         if self.word is None:
             return
-        places = {"words": self.words, "reads": self.reads, "writes": self.writes}
-        if self.target in places:
-            places[self.target].append(self.word.done())
+        word, target = self.word.done(), self.target
         self.word, self.target = None, "words"
+        if target == "words":
+            self.words.append(word)
+        elif target == "reads":
+            self.reads.append(word)
+        elif target != "nothing" and word.text != "/dev/null":
+            self.writes.append(word)
+            if target == "truncates":
+                self.truncates.append(word)
 
     def done(self) -> LineCommand:
         self.end_word()
-        writes = tuple(word for word in self.writes if word.text != "/dev/null")
-        return LineCommand(tuple(self.words), tuple(self.reads), writes)
+        return LineCommand(
+            tuple(self.words), tuple(self.reads), tuple(self.writes), tuple(self.truncates)
+        )
 
 
 class _Splitter:
@@ -128,16 +150,23 @@ class _Splitter:
         self._frames: list[tuple[Frame, _Command]] = []  # with the command outside of it
         self._open_ticks = 0
         self._open_parentheses = 0
+        self._documents = 0
+        self._here: list[re.Match[str]] = []  # documents whose text starts on the next line
+        self._may_skip = "\\\n" not in text  # a joined line may end a document or not
         self.commands: list[LineCommand] = []
         self.opaque = False
+        self.cut = False
 
     def run(self) -> None:
-        while self._at < len(self._text):
+        for _ in range(MOST_STEPS):
+            if self._at >= len(self._text):
+                break
             if self._inside == "double":
                 self._in_double()
             else:
                 self._bare()
-        self.opaque = self.opaque or bool(self._frames)
+        self.cut = self._at < len(self._text)
+        self.opaque = self.opaque or self.cut or bool(self._frames)
         while self._frames:
             self._close()
         self._end_command()
@@ -156,8 +185,7 @@ class _Splitter:
         elif sign == '"':
             self._open("double", 1)
         elif sign == "\\":
-            self._word().add(text[at + 1 : at + 2])
-            self._at += 2
+            self._escape()
         elif sign == "`":
             self._tick()
         elif sign == "$":
@@ -170,8 +198,19 @@ class _Splitter:
         else:
             self._outside_words(sign)
 
+    def _escape(self) -> None:
+        """Signs behind backslashes; a line that ends in one goes on in the next."""
+        run = _ESCAPED_RUN.match(self._text, self._at)
+        if run is None:
+            self._at += 2
+            return
+        self._word().add(run[0][1::2])
+        self._at = run.end()
+
     def _outside_words(self, sign: str) -> None:
-        if sign in " \t":
+        if sign == "\n" and self._here:
+            self._skip_documents()
+        elif sign in " \t":
             self._command.end_word()
             self._at += 1
         elif sign in "<>" or self._text.startswith("&>", self._at):
@@ -196,6 +235,7 @@ class _Splitter:
             self._take_home(home)
             return
         self.opaque = self.opaque or sign == "!"
+        self._may_skip = self._may_skip and (sign != "#" or self._command.word is not None)
         word = self._word()
         if run := _PLAIN_RUN.match(self._text, self._at):
             word.add(run[0])
@@ -203,8 +243,9 @@ class _Splitter:
             return
         if sign in _PATTERN and word.pattern_at is None and not self._is_inner_home():
             word.pattern_at = word.size
-        word.add(sign)
-        self._at += 1
+        run = _PATTERN_RUN.match(self._text, self._at)
+        word.add(sign if run is None else run[0])
+        self._at = self._at + 1 if run is None else run.end()
 
     def _is_inner_home(self) -> bool:
         """`~` behind `=` or `:` is the home with MAGIC_EQUAL_SUBST, and not a pattern."""
@@ -267,6 +308,8 @@ class _Splitter:
         elif sign == "\\" and text[at + 1 : at + 2] in ("$", "`", '"', "\\"):
             word.add(text[at + 1])
             self._at += 2
+        elif text.startswith("\\\n", at):
+            self._at += 2
         elif sign == "`":
             self._tick()
         elif sign == "$":
@@ -310,14 +353,39 @@ class _Splitter:
         elif here:
             self.opaque = True
             command.target = "nothing"
+            self._note_document()
             self._at = here.end()
         elif text[at + 1 : at + 2] == "(":
             self.opaque = True
             self._word().expansion = True
             self._open("substitution", 2)
         else:
-            command.target = "writes" if writes else "reads"
+            command.target = _target(writes)
             self._at = writes.end() if writes else at + (2 if text.startswith("<&", at) else 1)
+
+    def _note_document(self) -> None:
+        """A plain document of the outermost level; any other is split like commands."""
+        plain = _HERE_PLAIN.match(self._text, self._at)
+        self._documents += 1
+        if plain is not None and self._may_skip and not self._frames:
+            self._here.append(plain)
+        self._may_skip = self._may_skip and self._documents < _MOST_DOCUMENTS
+
+    def _skip_documents(self) -> None:
+        """Goes behind the texts of the documents, when they hold no substitution that runs."""
+        for document in () if self._frames else self._here:
+            tabs = r"\t*" if document["tabs"] else ""
+            end = re.compile(rf"\n{tabs}{document['end']}(?=\n|\Z)").search(self._text, self._at)
+            if end is None:
+                self._may_skip = False
+                break
+            text = self._text[self._at : end.start()]
+            if not document["quote"] and any(sign in text for sign in "$`\\"):
+                break
+            self._at = end.end()
+        self._here = []
+        self._end_command()
+        self._at += 1
 
     # -- nesting
 
@@ -361,3 +429,10 @@ class _Splitter:
         if done.words or done.reads or done.writes:
             self.commands.append(done)
         self._command = _Command()
+
+
+def _target(found: re.Match[str] | None) -> Literal["reads", "writes", "truncates"]:
+    """What a redirection does to its file."""
+    if found is None:
+        return "reads"
+    return "writes" if ">>" in found[0] or found[0] == "<>" else "truncates"

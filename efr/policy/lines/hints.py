@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
-from efr.tools.line_programs import base_name, git_verb_at, may_be_program
-from efr.tools.line_split import Split
+from efr.policy.lines.programs import base_name, git_verb_at, may_be_program
+from efr.policy.lines.split import Split
 
 _LOOKED_THROUGH: Final = frozenset(
     ("sudo", "doas", "env", "command", "builtin", "exec", "nohup", "time", "nice")
@@ -30,6 +31,8 @@ _LOCAL_SCRIPTS: Final = frozenset(("run", "run-script", "test", "t", "build", "l
 _PARTS: Final = re.compile(r"[^;|&\n()`]+")
 _QUOTES: Final = str.maketrans("", "", "\"'")
 _MOST_WORDS: Final = 256  # of one program that are looked at
+_MOST_PARTS: Final = 1000  # of an opaque line; it asks whatever they are
+_PART_SIZE: Final = 400  # characters of one that are looked at
 
 Words = Sequence[str]
 
@@ -56,8 +59,8 @@ def _programs(line: str, split: Split) -> Iterator[Words]:
     for command in split.commands:
         yield from _chain([word.text for word in command.after_assignments()])
     if split.opaque:
-        for part in _PARTS.findall(line):
-            yield from _chain(part.translate(_QUOTES).split())
+        for part in islice(_PARTS.finditer(line), _MOST_PARTS):
+            yield from _chain(part[0][:_PART_SIZE].translate(_QUOTES).split())
 
 
 def _chain(words: Words) -> Iterator[Words]:

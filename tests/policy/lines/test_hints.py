@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from efr.tools.line_hints import is_interactive, reaches_network
-from efr.tools.line_split import split_line
+from efr.policy.lines.hints import is_interactive, reaches_network
+from efr.policy.lines.split import split_line
 
 
 def hints(line: str) -> str:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from efr.policy.lines.split import LineWord, split_line
 from efr.policy.reader import read_line
-from efr.tools.line_split import LineWord, split_line
 
 HOME = "/home/u"
 
@@ -114,3 +114,37 @@ def test_what_the_strict_reader_reads_is_split_the_same(line: str) -> None:
 )
 def test_deep_and_long_lines_take_no_longer(piece: str) -> None:
     split_line(piece * (30_000 // len(piece)), HOME)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        # the text of a plain document is no command, unless it holds one
+        ("cat <<E > f\nrm x\nE\nls", [["cat"], ["ls"]]),
+        ("cat <<'E'\n$(rm x)\nE\nls", [["cat"], ["ls"]]),
+        ("cat <<-E <<F\na\n\tE\nb\nF\nls", [["cat"], ["ls"]]),
+        ("cat <<E\nE x\nE\nls", [["cat"], ["ls"]]),
+        ("cat <<E\n$(rm x)\nE", [["cat"], ["rm", "x"], [""], ["E"]]),
+        ("cat <<E\n`rm x`\nE", [["cat"], ["rm", "x"], [""], ["E"]]),
+        # what may be no document is split
+        ("# <<E\nrm x\nE", [["#"], ["rm", "x"], ["E"]]),
+        ("ls # <<E\nrm x\nE", [["ls", "#"], ["rm", "x"], ["E"]]),
+        ("cat $(true <<E\nrm x\nE\n)", [["true"], ["rm", "x"], ["E"], ["cat", ""]]),
+        ("cat <<E $(ls\nrm x\nE\n)", [["ls"], ["rm", "x"], ["E"], ["cat", ""]]),
+        ("cat <<E\nrm x", [["cat"], ["rm", "x"]]),
+        ("cat <<E$x\nrm x\nE", [["cat"], ["rm", "x"], ["E"]]),
+        ("cat <<E\\F\nrm x\nE", [["cat"], ["rm", "x"], ["E"]]),
+        ("cat <<'E'\nx\\\nE\nrm x\nE", [["cat"], ["xE"], ["rm", "x"], ["E"]]),
+        # a backslash joins lines outside single quotes, and not behind another
+        ("echo \\\\\nrm x", [["echo", "\\"], ["rm", "x"]]),
+        ("ec\\\nho 'a\\\nb' \"c\\\nd\"", [["echo", "a\\\nb", "cd"]]),
+    ],
+)
+def test_documents_and_joined_lines(line: str, expected: list[list[str]]) -> None:
+    assert words(line) == expected
+
+
+@pytest.mark.parametrize("piece", ["a ", "a;", "{", "$(", "'x' ", "cat <<E\n"])
+def test_a_line_of_too_many_parts_is_cut(piece: str) -> None:
+    assert split_line(piece * 40_000, HOME).cut
+    assert not split_line(piece * 10, HOME).cut

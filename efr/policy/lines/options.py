@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from efr.tools.line_split import LineWord
+from efr.policy.lines.split import LineWord
 
 
 @dataclass(frozen=True)
