@@ -56,10 +56,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, MutableMapping
-from typing import Any
 
 from efr.cli.errors import DONE, INTERRUPTED, USAGE
+
+TYPE_CHECKING = False  # as `typing` has it, which takes long to load: Ctrl+C raises until `main`
+if TYPE_CHECKING:
+    from collections.abc import Callable, MutableMapping
+    from typing import Any
 
 # The words of a command and the function that runs it, loaded when it is chosen.
 COMMANDS = {
@@ -91,6 +94,9 @@ HIDDEN = {
 
 def main() -> None:
     """The console script."""
+    from efr.base.ctrl_c import end_at_once
+
+    end_at_once()
     sys.exit(run(sys.argv[1:], os.environ))
 
 

@@ -23,15 +23,18 @@ from __future__ import annotations
 import os
 import sys
 
-from docopt import DocoptExit, docopt
-
-from efr.base.version import VERSION
+from efr.base.ctrl_c import end_at_once
 
 EXIT_USAGE = 2
 
 
 def main() -> None:
     """The console script `efrd`."""
+    end_at_once()  # until the daemon has something to stop
+    from docopt import DocoptExit, docopt
+
+    from efr.base.version import VERSION
+
     try:
         said = docopt(__doc__, version=f"efrd {VERSION}")
     except DocoptExit as exc:

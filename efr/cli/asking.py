@@ -11,6 +11,7 @@ import os
 import select
 import sys
 
+from efr.base.ctrl_c import Raising
 from efr.cli.printing import columns_of
 from efr.cli.render.width import cells, cut
 from efr.cli.run import is_terminal
@@ -32,18 +33,19 @@ def ask(question: str, *, keep: bool = True) -> bool:
 
     False as well when the terminal belongs to another job. Raises KeyboardInterrupt at Ctrl+C.
     """
-    keys = KeyMode(0)
-    if not keys.set():
-        return False
-    try:
-        keys.discard()
-        _show(question + _KEYS)
-        key = _read_key(keys)
-        return key == b"y"
-    finally:
-        keys.discard()
-        _show("\n" if keep else ERASE_ROW)
-        keys.restore()
+    with Raising():
+        keys = KeyMode(0)
+        if not keys.set():
+            return False
+        try:
+            keys.discard()
+            _show(question + _KEYS)
+            key = _read_key(keys)
+            return key == b"y"
+        finally:
+            keys.discard()
+            _show("\n" if keep else ERASE_ROW)
+            keys.restore()
 
 
 def fitting(before: str, name: str, after: str) -> str:

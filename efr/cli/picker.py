@@ -23,6 +23,7 @@ from tempfile import NamedTemporaryFile
 from typing import NamedTuple
 
 import efr
+from efr.base.ctrl_c import Raising
 from efr.cli.asker import Asker
 from efr.cli.deletion import Allowed, delete
 from efr.cli.errors import DONE, INTERRUPTED, CommandError
@@ -123,7 +124,7 @@ def _title(connection: Connection, conversation_id: str) -> str | None:
 def _run_fzf(run: Run, asker: Asker, fzf: Fzf, query: str) -> tuple[int, tuple[str, str, str]]:
     """fzf's exit code; the query, the key and the chosen id that it printed."""
     env = environment(run.env, asker, query)
-    with NamedTemporaryFile("w", prefix="efr-query-") as file:  # mode 0600
+    with Raising(), NamedTemporaryFile("w", prefix="efr-query-") as file:  # mode 0600
         if fzf.version < RELOADS_WELL:
             file.write(query)
             file.flush()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from types import TracebackType
 
+from efr.base.ctrl_c import Raising
 from efr.cli.run import is_terminal
 
 ERASE_ROW = "\r\x1b[K"  # ECMA-48 EL: from the cursor to the end of the row
@@ -16,6 +17,7 @@ class Waiting:
     def __init__(self, text: str) -> None:
         self._text = text
         self._shown = False
+        self._ctrl_c = Raising()
 
     def show(self) -> None:
         """Says what is waited for."""
@@ -27,6 +29,7 @@ class Waiting:
             print(self._text, file=sys.stderr)
 
     def __enter__(self) -> Waiting:
+        self._ctrl_c.__enter__()
         return self
 
     def __exit__(
@@ -34,3 +37,4 @@ class Waiting:
     ) -> None:
         if self._shown:
             print(ERASE_ROW, end="", file=sys.stderr, flush=True)
+        self._ctrl_c.__exit__(kind, exc, tb)

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 
+from efr.base.ctrl_c import Raising
 from efr.cli.dialog import open_connection
 from efr.cli.errors import CommandError, UsageError
 from efr.cli.run import Run, is_terminal
@@ -96,7 +97,8 @@ def _key(run: Run, provider: str) -> str:
     if run.args.get("--from-env"):
         return _from_variable(run, provider)
     if is_terminal(0):
-        key = getpass.getpass(f"API key for {provider}: ", stream=sys.stderr).strip()
+        with Raising():  # the terminal echoes again afterwards
+            key = getpass.getpass(f"API key for {provider}: ", stream=sys.stderr).strip()
     else:
         key = _from_stdin()
     if not key and provider != "compatible":
