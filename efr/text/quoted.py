@@ -6,7 +6,7 @@ Pure. Serves `efr.text.redact`: it is no shell parser and never fails on prose.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Final
 
@@ -41,6 +41,7 @@ class Quoted:
         self.text = text
         self.words = set(text.split())
         self._changes: list[tuple[int, str]] | None = None
+        self._starts: dict[re.Pattern[str], list[int]] = {}
 
     def outer(self, at: int) -> str:
         """The quote sign that a position stands in, or ""."""
@@ -48,6 +49,14 @@ class Quoted:
             self._changes = list(_quote_changes(self.text))
         index = bisect_right(self._changes, (at, "\uffff")) - 1
         return self._changes[index][1] if index >= 0 else ""
+
+    def last(self, pattern: re.Pattern[str], before: int) -> int:
+        """Where the last match that begins before a position begins; -1 without one."""
+        if pattern not in self._starts:
+            self._starts[pattern] = [found.start() for found in pattern.finditer(self.text)]
+        starts = self._starts[pattern]
+        index = bisect_left(starts, before) - 1
+        return starts[index] if index >= 0 else -1
 
     def word(self, at: int) -> Span:
         """The shell word that starts here; it may be empty."""

@@ -17,21 +17,25 @@ from typing import Final, NamedTuple
 from efr.text.near import lines_with, matches_at, places_of
 from efr.text.quoted import DOUBLE, SINGLE, TO_QUOTE, Quoted, Span
 from efr.text.secret_forms import (
-    DIGITS_BEFORE,
     NAME_STEMS,
     PASSWORD_OPTIONS,
-    PEM_START,
     REDACTION_VERSION,
     SAFE_OPTION,
     SCHEME,
     SECRET_HEADERS,
-    SECRET_STARTS,
-    SECRET_WORDS,
-    SHORTEST_SECRET,
     PasswordOption,
     is_count,
     is_secret_name,
     normal_name,
+)
+from efr.text.secret_places import handed_over, signatures, told
+from efr.text.secret_words import (
+    HOOK_STARTS,
+    INSIDE,
+    PEM_START,
+    SECRET_STARTS,
+    SECRET_WORDS,
+    SHORTEST_SECRET,
 )
 
 __all__ = ["REDACTION_VERSION", "redact_command", "redact_title"]
@@ -65,12 +69,12 @@ def _words(source: Quoted) -> Iterator[Span]:
     """Tokens and keys that show what they are. None has a blank in it, but for a PEM key."""
     text = source.text
     long = " ".join(word for word in source.words if len(word) >= SHORTEST_SECRET)
-    places = places_of(text, [PEM_START, *(start for start in SECRET_STARTS if start in long)])
-    for place in places_of(text, [sign for sign in DIGITS_BEFORE if sign in long]):
-        start = place
-        while start > 0 and text[start - 1].isdecimal():
-            start -= 1
-        places.append(start)
+    starts = (start for start in (*SECRET_STARTS, *HOOK_STARTS) if start in long)
+    places = places_of(text, [PEM_START, *starts])
+    for one in INSIDE:
+        for place in places_of(text, [one.sign] if one.sign in long else []):
+            before = text[max(place - one.most, 0) : place]
+            places.append(place - len(before) + len(before.rstrip(one.before)))
     for found in matches_at(text, SECRET_WORDS, sorted(places)):
         yield found.span()
 
@@ -120,11 +124,14 @@ _BARE_MEMBER = re.compile(r"\[[^\]]*+\]?|(?!(?:true|false|null|None)\b)[^\s,}\]\
 
 def _member_value(source: Quoted, found: re.Match[str]) -> Span | None:
     """`"name": "value"` of JSON and its kin."""
-    if not is_secret_name(found["name"]):
+    header = SECRET_HEADERS.fullmatch(normal_name(found["name"])) is not None
+    if not header and not is_secret_name(found["name"]):
         return None
     quote = found["quote"]
     if quote in TO_QUOTE and source.text.startswith(quote, found.end()):
-        return source.to_quote(found.end() + len(quote), quote)
+        at = found.end() + len(quote)
+        scheme = SCHEME.match(source.text, at) if header else None
+        return source.to_quote(scheme.end() if scheme else at, quote)
     bare = _BARE_MEMBER.match(source.text, found.end())
     return _unless_count(source, found["name"], bare.span()) if bare else None
 
@@ -140,9 +147,11 @@ def _url_password(source: Quoted, found: re.Match[str]) -> Span | None:
 _HEADER = re.compile(
     r"(?:(?<![\w.-])|(?<=[ \t]-H))(?P<name>[A-Za-z][A-Za-z0-9_-]*+):(?!/)[ \t]*", re.ASCII
 )
-# What stands before a header: an option, `=`, the start of a command, and then its quote.
+# What stands before a header: an option, `=`, the start of a command or of a list's item, and then
+# its quote.
 _PLACE = re.compile(
-    r"(?:[\n;|&({=]|(?<![\w-])-[A-Za-z]*H|--(?:proxy-)?header)[ \t]*(?:\\?[\"']|\$')?\Z"
+    r"(?:[\n;|&({=]|\n[ \t]*-[ \t]|(?<![\w-])-[A-Za-z]*H|--(?:proxy-)?header)"
+    r"[ \t]*(?:\\?[\"']|\$')?\Z"
 )
 _PLACE_REACH: Final = 40  # enough for the longest option and blanks
 _HTTP_CLIENT = re.compile(r"(?<![\w.-])(?:https?|xhs?)[ \t]")
@@ -168,8 +177,8 @@ def _header_value(source: Quoted, found: re.Match[str]) -> Span | None:
         return source.to_quote(at, quote)
     if start == 0 or text[start - 1] == "\n" or name.endswith("COOKIE"):
         rest = _REST_OF_LINE.match(text, at)
-        return rest.span() if rest else None
-    return source.word(at)
+        return _unless_count(source, name, rest.span()) if rest else None
+    return _unless_count(source, name, source.word(at))
 
 
 def _is_header_place(source: Quoted, found: re.Match[str]) -> bool:
@@ -180,7 +189,7 @@ def _is_header_place(source: Quoted, found: re.Match[str]) -> bool:
     if _PLACE.search(near if start > _PLACE_REACH else "\n" + near):
         return True
     line = max(text.rfind("\n", 0, start) + 1, start - _HTTP_REACH)
-    return _HTTP_CLIENT.search(text, line, start) is not None
+    return source.last(_HTTP_CLIENT, start) >= line
 
 
 _Value = Callable[[Quoted, re.Match[str]], Span | None]
@@ -203,6 +212,9 @@ def _spans(source: Quoted) -> Iterator[Span]:
             signed = [line for line in lines if source.text.find(sign, *line) >= 0]
             yield from _values(source, pattern, value, signed)
     yield from _program_options(source)
+    yield from handed_over(source)
+    yield from told(source)
+    yield from signatures(source.text)
 
 
 def _values(

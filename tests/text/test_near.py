@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from efr.text import redact
 from efr.text.near import lines_with, matches_at, places_of
 from efr.text.quoted import Quoted
-from efr.text.secret_forms import NAME_STEMS, SECRET_HEADERS, SECRET_NAMES, SECRET_WORDS
+from efr.text.secret_forms import NAME_STEMS, SECRET_HEADERS, SECRET_NAMES
+from efr.text.secret_places import handed_over, signatures, told
+from efr.text.secret_words import SECRET_WORDS
 
 KEY = "A1b2C3d4E5f6G7h8I9j0K1l2"
 
@@ -54,6 +56,7 @@ PIECES = [
     *("https://u:pw@h/", " -u a:b ", "curl", "docker login ", "-p ", "{", "}", ":", ",", "é", "İ"),
     *("api_key", "apiKey", "key", "--token", "Authorization: Bearer abc", "-H ", "(", ")", "$"),
     *("[", "]", "AKIAIOSFODNN7EXAMPLE", "`", "1", "\t", "pwd", "x-", "aws.region", "zip -P w"),
+    *("echo ", "| sudo -S ", "<<< ", "PASSWORD 'x'", "?sig=", "git config a.token b", "$6$"),
 ]
 
 
@@ -63,6 +66,7 @@ def test_redaction_near_words_is_redaction_everywhere(text: str) -> None:
     everywhere = {found.span() for found in SECRET_WORDS.finditer(text)}
     whole = [(0, len(text))]
     everywhere |= set(redact._values(source, redact._URL, redact._url_password, whole))
+    everywhere |= {*handed_over(source), *told(source), *signatures(text)}
     for pattern, value, _ in redact._NAMED:
         everywhere |= set(redact._values(source, pattern, value, whole))
     calls = {(row, found.span()) for row in redact._ROWS for found in row.command.finditer(text)}

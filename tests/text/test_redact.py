@@ -209,33 +209,24 @@ def test_redacting_again_changes_nothing(text: str) -> None:
     assert redact_command(once) == once
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "a=",
-        "TOKEN=",
-        "x:",
-        "Cookie:",
-        "mysql ",
-        "docker ",
-        "'",
-        '"',
-        "\\",
-        "://u:",
-        "eyJaaaaaaaaa.",
-        "eyJaaaaaaaa-",
-        "-----BEGIN PRIVATE KEY-----",
-        "--token ",
-        "sk-",
-        '"token":',
-        "-p",
-        "curl -u ",
-    ],
+HOSTILE = (
+    *("a=", "TOKEN=", "x:", "Cookie:", "mysql ", "docker ", "'", '"', "\\", "://u:", "-p", "sk-"),
+    *("eyJaaaaaaaaa.", "eyJaaaaaaaa-", "-----BEGIN PRIVATE KEY-----", "--token ", '"token":'),
+    *("curl -u ", "- token:", "\n- token: ", "echo a | sudo ", "sudo -S <<< ", "IDENTIFIED WITH "),
+    *("machine a login b ", "git config -a -b ", "?sig=", "/services/TAAAAAA/B", "MTA", "$6$a"),
+    *("1:AA", "a.atlasv1.", "0f-us", "ops_eyJ", "\\nsk-", "gh secret set ", "nmcli password "),
 )
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
 def test_the_time_grows_with_the_length_alone(piece: str) -> None:
     """A pattern that tried things twice would not come to an end here."""
-    text = piece * (60_000 // len(piece))
-    redact_title(text)
+    redact_title(piece * (60_000 // len(piece)))
+
+
+def test_a_mebibyte_of_hostile_text_comes_to_an_end() -> None:
+    pieces = " ".join(HOSTILE).replace("-----BEGIN PRIVATE KEY-----", "")  # which hides the rest
+    redact_title(pieces * ((1 << 20) // len(pieces)))
 
 
 @given(st.text(st.sampled_from(PLAIN + "'\"\\`")))

@@ -1,0 +1,104 @@
+"""Secrets that no name and no option marks: handed to a program's input, told to a database.
+
+Pure, for `efr.text.redact`. Each look begins at a plain word that every match holds, and reads a
+bounded piece of text around it: the time grows with the length alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from efr.text.near import lines_with
+from efr.text.quoted import Quoted, Span
+from efr.text.secret_forms import is_secret_name
+
+_REACH: Final = 300  # characters of one command that are looked at
+_ECHO = re.compile(
+    r"(?<![\w.-])(?:echo|printf)[ \t]+(?:-[neE]+[ \t]+)?"
+    r"(?:[\"']?%s(?:\\+n)?[\"']?[ \t]+)?"
+)
+_PIPE = re.compile(rf"[ \t]*\|[ \t]*(?P<reader>[^;&|\n]{{1,{_REACH}}})")
+_HERE = re.compile(r"<<<[ \t]*")
+_SEPARATOR = re.compile(r"[;&|\n]")
+# Options by which a program reads a secret from its input.
+_FROM_INPUT: Final = frozenset({"--password-stdin", "--stdin", "--with-token", "chpasswd"})
+
+
+def handed_over(source: Quoted) -> Iterator[Span]:
+    """`echo secret | sudo -S x`, and `sudo -S x <<< secret`."""
+    text = source.text
+    if "|" in text and ("echo" in source.words or "printf" in text or "echo" in text):
+        for found in _ECHO.finditer(text):
+            start, end = word = source.word(found.end())
+            pipe = _PIPE.match(text, end)
+            if start == end or pipe is None or source.stays(start):
+                continue
+            reader = pipe["reader"].split()
+            if _reads_a_secret(reader):
+                yield _of_user(text, word) if "chpasswd" in reader else word
+    for found in _HERE.finditer(text):
+        line = text[max(found.start() - _REACH, 0) : found.start()]
+        word = source.word(found.end())
+        if _reads_a_secret(_SEPARATOR.split(line)[-1].split()) and not source.stays(word[0]):
+            yield word
+
+
+def _reads_a_secret(words: list[str]) -> bool:
+    """Whether this command takes its input as a password: `sudo -S` and its kin."""
+    if not _FROM_INPUT.isdisjoint(words):
+        return True
+    flags = (word for word in words if re.fullmatch(r"-[A-Za-z]*S[A-Za-z]*", word))
+    return "sudo" in words and any(flags)
+
+
+def _of_user(text: str, word: Span) -> Span:
+    """What stands behind the colon of `user:password`, without a closing quote."""
+    start, end = word
+    at = text.find(":", start, end)
+    last = end - 1 if text[start] in "\"'" and text[end - 1] == text[start] else end
+    return (at + 1, last) if at >= 0 else word
+
+
+_STATEMENT = re.compile(
+    r"\b(?:IDENTIFIED[ \t]+(?:WITH[ \t]+\S{1,64}[ \t]+)?(?:BY|AS)|PASSWORD)[ \t]+(?P<quote>['\"])",
+    re.IGNORECASE,
+)
+_NETRC = re.compile(
+    r"(?<![\w.-])(?:machine[ \t]+\S{1,255}|default)\s{1,20}login[ \t]+\S{1,255}\s{1,20}"
+    r"password[ \t]+"
+)
+_SETTING = re.compile(
+    r"(?<![\w.-])(?:aws[ \t]+configure[ \t]+set|"
+    r"(?:git|npm|yarn|pnpm|pip|poetry|gh|glab|conda|composer|gcloud)[ \t]+config(?:[ \t]+set)?)"
+    r"(?:[ \t]+--?[\w-]{1,40}){0,4}[ \t]+(?P<name>[\w./:-]{1,200})[ \t]+(?![\s-])"
+)
+
+
+def told(source: Quoted) -> Iterator[Span]:
+    """Passwords in SQL and in a netrc, and settings that a command sets without a `=`."""
+    text = source.text
+    for start, end in lines_with(text, ("password", "identified")):
+        for found in _STATEMENT.finditer(text, start, end):
+            if not source.stays(found.end()):
+                yield source.to_quote(found.end(), found["quote"])
+    if "machine" in text or "default" in text:
+        for found in _NETRC.finditer(text):
+            yield source.word(found.end())
+    for start, end in lines_with(text, ("config",)):
+        for found in _SETTING.finditer(text, start, end):
+            if is_secret_name(found["name"]) and not source.stays(found.end()):
+                yield source.word(found.end())
+
+
+_SIGNED = re.compile(
+    r"[?&](?:sig|signature|x-(?:amz|goog)-signature)=(?P<value>[A-Za-z0-9%/+=_-]{20,})",
+    re.IGNORECASE,
+)
+
+
+def signatures(text: str) -> Iterator[Span]:
+    """The signature of an address that lets everybody in."""
+    for found in _SIGNED.finditer(text):
+        yield found.span("value")
