@@ -14,7 +14,7 @@ import random
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -52,12 +52,14 @@ from efr.daemon.watches import Watches
 from efr.policy.rows import TRUSTED_PROGRAMS
 from efr.providers.credentials import CredentialStore
 from efr.providers.http import HttpClient
+from efr.providers.oauth import Issuer
 from efr.providers.registry import Providers
 from efr.providers.retry import Sender, pause
 from efr.shell.contract import ShellSettings
 from efr.shell.hidden import ShellDeps
 from efr.shell.shells import Shells
 from efr.store import db, queries
+from efr.store.batch import Batch, NewEvent
 from efr.store.errors import StoreBusy
 from efr.store.feed import Feed
 from efr.store.migrate import migrate
@@ -83,6 +85,7 @@ from efr.threads.timer import Timer
 from efr.threads.writer import StoreWriter
 from efr.tools.registry import ToolRegistry
 from efr.wire import codec
+from efr.wire import events as ev
 from efr.wire import types as t
 
 _log = logging.getLogger("efr.daemon")
@@ -106,6 +109,7 @@ class Outside:
     env: Mapping[str, str]
     clock: Clock
     ids: Ids
+    issuer: Issuer = field(default_factory=Issuer)  # of the subscription login
 
 
 @dataclass(frozen=True)
@@ -204,7 +208,13 @@ class Daemon:
         started.add("the idle connections", lambda deadline: http.close())
         sender = Sender(http, clock, random.Random(), pause)
         credentials = CredentialStore(self._roots.secrets, clock)
-        return Providers(self._settings.current, credentials, sender, self._roots.state.path)
+        return Providers(
+            self._settings.current,
+            credentials,
+            sender,
+            self._roots.state.path,
+            self._outside.issuer,
+        )
 
     def _start_shells(
         self, started: Started, store: _Store, timer: Timer, looks: _WhoLooks
@@ -296,6 +306,7 @@ class Daemon:
             searches=Searches(lanes, lambda: indexer.building, self._clock),
             indexer=indexer,
             deleter=upkeep.deleter(store.readers, writer, feed, agent, shells),
+            record=partial(_record, writer),
             working=lambda: workers.count,
             shells=lambda: shells.count,
         )
@@ -393,6 +404,11 @@ def rebuild_projections(roots: Roots) -> int:
     with closing(db.open(roots.database)) as conn:
         migrate(conn)
         return rebuild(conn)
+
+
+def _record(writer: StoreWriter, event: ev.Event) -> None:
+    """Commits an event that belongs to no conversation. Raises StoreError."""
+    writer.append(Batch(events=(NewEvent(None, event),))).result()
 
 
 def _closed(agent: Agent) -> Callable[[Peer], None]:

@@ -20,6 +20,7 @@ from efr.providers.registry import Providers
 from efr.threads.indexer import Indexer
 from efr.threads.readers import ReaderPool
 from efr.threads.requests import Peer
+from efr.wire import events as ev
 from efr.wire import types as t
 
 
@@ -52,6 +53,7 @@ class Rooms:
     searches: Searches
     indexer: Indexer
     deleter: Deleter
+    record: Callable[[ev.Event], None]  # commits an event of no conversation
     working: Callable[[], int]  # conversations with work in progress
     shells: Callable[[], int]  # hidden shells that run
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from efr.base.cancel import Cancelled
 from efr.daemon.errors import error_body
+from efr.daemon.item_stream import ItemStream
 from efr.providers import failures
 from efr.providers.errors import ProviderError
 from efr.threads.catalog import CatalogFetcher
@@ -40,6 +41,11 @@ class Waits:
             raise refuse(t.ErrorCode.BUSY, f"efrd has too many {call.method.name}; try again")
         return LATER
 
+    def stream(self, call: Call, stream: ItemStream, work: Callable[[], None]) -> None:
+        """Runs what fills a stream on a thread of its own, and ends it. Raises Refusal."""
+        if not self._errands.run(partial(_fill, call.method.name, stream, work)):
+            raise refuse(t.ErrorCode.BUSY, f"efrd has too many {call.method.name}; try again")
+
     def for_models(self, call: Call, again: Callable[[], Any]) -> Later:
         """Answers the call with what `again` returns once a list of models was fetched."""
         forget = self._lists.after_fetch(partial(self._fetched, call, again))
@@ -58,6 +64,16 @@ class Waits:
         if isinstance(failure, ProviderError):
             return failures.error_body(failure, self._provider())
         return CANCELLED if isinstance(failure, Cancelled) else INTERNAL
+
+
+def _fill(method: str, stream: ItemStream, work: Callable[[], None]) -> None:
+    """Ends the stream when its work is done, or with the error that ended it."""
+    try:
+        work()
+    except Exception as exc:  # noqa: BLE001 - every error of a method ends in its answer
+        stream.end(error_body(method, exc))
+        return
+    stream.end()
 
 
 def _finish(call: Call, work: Callable[[], Any]) -> None:

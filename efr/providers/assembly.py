@@ -30,11 +30,11 @@ from efr.providers.chat_completions import (
     authorize,
     base_url_of,
 )
-from efr.providers.credentials import CredentialStore, StoredKey, StoredTokens
+from efr.providers.credentials import CredentialStore, StoredKey
 from efr.providers.key_watch import KeyWatch
 from efr.providers.model_call import CallLog
 from efr.providers.openai_responses import Backend, ResponsesProvider
-from efr.providers.provider import Provider
+from efr.providers.provider import Provider, TokenSource
 from efr.providers.retry import Sender
 from efr.providers.settings import ProviderSettings
 
@@ -68,6 +68,7 @@ class Parts:
     store: CredentialStore
     sender: Sender
     keys: Mapping[str, KeyWatch]
+    tokens: TokenSource  # of the subscription
 
 
 def make_backends(settings: ProviderSettings) -> Backends:
@@ -98,7 +99,6 @@ def make_backends(settings: ProviderSettings) -> Backends:
 def make_catalogs(parts: Parts, state_dir: Path) -> Mapping[str, Catalog]:
     """One catalog per provider that has a list; reads the cache files."""
     sender, store, keys, backends = parts.sender, parts.store, parts.keys, parts.backends
-    tokens = StoredTokens(store, OPENAI, sender.clock)
     api_key, anthropic_key = StoredKey(store, OPENAI_API), StoredKey(store, ANTHROPIC)
     optional = StoredKey(store, COMPATIBLE).optional
     openai_file = state_dir / "model_catalog.json"
@@ -107,7 +107,7 @@ def make_catalogs(parts: Parts, state_dir: Path) -> Mapping[str, Catalog]:
             backends.subscription.base_url,
             openai_file,
             openai_models.BUILTIN,
-            openai_fetch(sender, backends.subscription, tokens, keys[OPENAI]),
+            openai_fetch(sender, backends.subscription, parts.tokens, keys[OPENAI]),
             sender.clock,
         ),
         OPENAI_API: Catalog(
@@ -141,7 +141,7 @@ def make_providers(parts: Parts, facts: FactsOf) -> Mapping[str, Provider]:
     return {
         OPENAI: ResponsesProvider(
             backends.subscription,
-            StoredTokens(store, OPENAI, sender.clock),
+            parts.tokens,
             facts(OPENAI),
             sender,
             keys[OPENAI],

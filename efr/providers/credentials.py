@@ -156,7 +156,7 @@ class StoredKey:
 
     def optional(self) -> Token | None:
         """The key, None when there is none. Raises TokenFailed."""
-        record = _readable(self._store, self._provider)
+        record = readable(self._store, self._provider)
         if record is None:
             return None
         if not isinstance(record, ApiKey):
@@ -167,32 +167,8 @@ class StoredKey:
         """A key cannot be renewed: nothing to forget."""
 
 
-class StoredTokens:
-    """A token source over a subscription's record; it does not refresh."""
-
-    refreshable = False
-
-    def __init__(self, store: CredentialStore, provider: str, clock: Clock) -> None:
-        self._store = store
-        self._provider = provider
-        self._clock = clock
-
-    def access_token(self, cancel: Cancel) -> Token:
-        """Raises NotLoggedIn, TokenFailed."""
-        record = _readable(self._store, self._provider)
-        if record is None:
-            raise NotLoggedIn
-        if not isinstance(record, OauthTokens):
-            raise TokenFailed("the stored login is no subscription")
-        if record.expires_at_us is not None and record.expires_at_us <= self._clock.now_us():
-            raise TokenFailed("the login has expired")
-        return Token(record.access, record.account_id)
-
-    def invalidate(self, refused_secret: str) -> None:
-        """The record stays until the next login."""
-
-
-def _readable(store: CredentialStore, provider: str) -> Credential | None:
+def readable(store: CredentialStore, provider: str) -> Credential | None:
+    """The record, None when there is none. Raises TokenFailed for one that is refused."""
     try:
         return store.read(provider)
     except CredentialUnsafe as exc:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -54,9 +55,11 @@ from efr.providers.model_list import (
     resolve,
     too_large,
 )
+from efr.providers.oauth import Issuer, refresh
 from efr.providers.provider import Provider
 from efr.providers.retry import Sender
 from efr.providers.settings import ModelEntry, ProviderSettings
+from efr.providers.subscription import StoredTokens, SubscriptionLogin
 from efr.wire import methods as m
 from efr.wire import types as t
 from efr.wire.errors import Refusal, refuse
@@ -99,6 +102,7 @@ class Providers:
         credentials: CredentialStore,
         sender: Sender,
         state_dir: Path,
+        issuer: Issuer,
     ) -> None:
         self._settings = settings
         self._credentials = credentials
@@ -107,7 +111,10 @@ class Providers:
         fixed = settings()
         self._configured_provider = fixed.model.provider
         keys = {provider: KeyWatch(sender.clock) for provider in IDS}
-        self._parts = Parts(make_backends(fixed), credentials, sender, keys)
+        self._originator = fixed.openai.originator
+        tokens = StoredTokens(credentials, sender.clock, partial(refresh, sender, issuer))
+        self._parts = Parts(make_backends(fixed), credentials, sender, keys, tokens)
+        self._subscription = SubscriptionLogin(credentials, sender, issuer)
         self._catalogs = make_catalogs(self._parts, state_dir)
         self._demo = DemoProvider(self._facts(DEMO))
         self._providers = {DEMO: self._demo, **make_providers(self._parts, self._facts)}
@@ -230,12 +237,20 @@ class Providers:
             self._credentials.save_key(provider, key)
         except (CredentialUnsafe, OSError) as exc:
             raise refuse(t.ErrorCode.INTERNAL, f"the key cannot be stored: {exc}") from exc
-        self._parts.keys[provider].renew(checked=check)
-        active = self.active().provider.id == provider
-        if active:
-            self._catalogs[provider].hurry()
-            self._fetch_wanted()
+        active = self._logged_in(provider, checked=check)
         return m.AdminLoginApiKeyResult(provider, key_hint(provider, key), check, active)
+
+    def login_openai(self, say: Callable[[str], None], cancel: Cancel) -> str:
+        """Logs in to the subscription; `say` gets the page to open. Returns the provider's id.
+
+        Blocks for the browser, 10 min at most. Raises the wire's Refusal, Cancelled.
+        """
+        try:
+            self._subscription.run(self._originator, say, cancel)
+        except ProviderError as exc:
+            raise Refusal(error_body(exc, OPENAI)) from exc
+        self._logged_in(OPENAI, checked=True)
+        return OPENAI
 
     def logout(self, provider: str) -> m.AdminLogoutResult:
         """Deletes a login. Raises the wire's Refusal."""
@@ -250,6 +265,15 @@ class Providers:
         return m.AdminLogoutResult(provider, deleted, self.active().provider.id == provider)
 
     # --- inside ---
+
+    def _logged_in(self, provider: str, checked: bool) -> bool:
+        """Forgets what was known of the old login, asks for the list; whether it is active."""
+        self._parts.keys[provider].renew(checked=checked)
+        active = self.active().provider.id == provider
+        if active:
+            self._catalogs[provider].hurry()
+            self._fetch_wanted()
+        return active
 
     def _choose(self) -> tuple[str, str]:
         if self._configured_provider is not None:

@@ -554,18 +554,20 @@ def test_no_key(
 
 
 def test_the_subscription_login_prints_its_page(fake: FakeDaemon) -> None:
-    process = efr_in_pipe("login", "openai", env=fake.env)
+    process = efr_in_pipe("login", "openai", env={**fake.env, "SSH_CONNECTION": "1 2 3 4"})
     peer = fake.accept()
     peer.hello()
     peer.expect("admin.login_openai")
     request = peer.ids["admin.login_openai"]
-    peer.send({"id": request, "item": {"kind": "authorize_url", "url": "https://x.y/?a"}})
+    url = "https://x.y/?redirect_uri=http%3A%2F%2F127.0.0.1%3A1455%2Fauth"
+    peer.send({"id": request, "item": {"kind": "authorize_url", "url": url}})
     peer.send({"id": request, "item": {"kind": "completed", "provider": "openai"}})
     assert peer.read() == {"cancel": request}
     peer.send({"id": request, "end": True})
     out, err = process.communicate(timeout=20)
 
-    assert (process.returncode, out) == (0, "https://x.y/?a\n")
+    assert (process.returncode, out) == (0, f"{url}\n")
+    assert "ssh -L 1455:127.0.0.1:1455" in err
     assert "logged in to openai" in err
 
 

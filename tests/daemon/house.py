@@ -18,6 +18,7 @@ from efr.daemon.app import Daemon, Outside
 from efr.daemon.identity import daemon_id
 from efr.daemon.live_settings import LiveSettings, Overrides, read_settings
 from efr.daemon.stopping import Started
+from efr.providers.oauth import Issuer
 from efr.threads.timer import Timer
 from tests.harness.daemon import DEMO
 
@@ -46,6 +47,7 @@ class House:
     env: dict[str, str]
     clock: MovedClock = field(default_factory=MovedClock)
     broken: list[str] = field(default_factory=list)
+    issuer: Issuer = field(default_factory=Issuer)
 
     def start(self, started: Started) -> None:
         overrides = Overrides(self.env)
@@ -54,7 +56,7 @@ class House:
         )
         ids = SystemIds(self.clock)
         identity = daemon_id(self.roots.daemon_id_file, ids)
-        outside = Outside(self.env, self.clock, ids)
+        outside = Outside(self.env, self.clock, ids, self.issuer)
         daemon = Daemon(
             outside, self.roots, settings, identity, lambda name, exc: self.broken.append(name)
         )

@@ -5,12 +5,13 @@ its stdin ends, so that it never outlives the test that started it. The path dec
 …/responses, …/messages, …/chat/completions, and GET …/models (Anthropic's form with an
 anthropic-version header).
 
-A script is {"answers": […], "models"?: […], "model_answers"?: […]} (the last are played by GET
-…/models before the list itself) with answers in the form of `model_stream`; an answer
-may instead be {"error": {"status", "headers"?, "body"?}}, {"json": value} (one piece, no stream),
-{"hang": true} (no head is ever sent) or {"cut": true} (closed without a head). "chunk_bytes"
-splits what is written. The last answer repeats when "repeat" is true, else status 500 tells the
-script's end. Admin: GET /admin/requests, POST /admin/script, GET /admin/connections.
+A script is {"answers": […], "models"?: […], "model_answers"?: […], "token_answers"?: […]} (the
+last two are played by GET …/models before the list itself, and by POST /oauth/token) with answers
+in the form of `model_stream`; an answer may instead be {"error": {"status", "headers"?, "body"?}},
+{"json": value} (one piece, no stream), {"hang": true} (no head is ever sent) or {"cut": true}
+(closed without a head). "chunk_bytes" splits what is written. The last answer repeats when
+"repeat" is true, else status 500 tells the script's end. Admin: GET /admin/requests, POST
+/admin/script, GET /admin/connections.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from tests.harness.model_stream import Action, frames, read_answer
 Json = Any
 
 SHAPES = {"/responses": "responses", "/messages": "messages", "/chat/completions": "chat"}
+TOKEN_PATH = "/oauth/token"
 MODELS = [{"id": "fake-model"}, {"id": "other-model"}]
 START_LIMIT_S = 20
 
@@ -52,6 +54,7 @@ class Script:
             self.answers = list(value.get("answers", []))
             self.models = value.get("models", MODELS)
             self.model_answers = list(value.get("model_answers", []))
+            self.token_answers = list(value.get("token_answers", []))
             self.repeat = value.get("repeat", False)
             self.requests.clear()
             self.played = 0
@@ -64,6 +67,10 @@ class Script:
     def next_models(self) -> Json:
         with self._lock:
             return self.model_answers.pop(0) if self.model_answers else None
+
+    def next_token(self) -> Json:
+        with self._lock:
+            return self.token_answers.pop(0)
 
     def next(self) -> tuple[int, Json]:
         with self._lock:
@@ -108,6 +115,10 @@ class Handler(BaseHTTPRequestHandler):
             self.script.load(json.loads(body))
             self._json(200, {})
             return
+        if path == TOKEN_PATH:
+            self._record(body)
+            self._scripted(self.script.next_token())
+            return
         shape = next((name for end, name in SHAPES.items() if path.endswith(end)), None)
         if shape is None:
             self._json(404, {"error": {"message": "no such path", "type": "not_found_error"}})
@@ -130,8 +141,7 @@ class Handler(BaseHTTPRequestHandler):
         if scripted is not None and "cut" in scripted:
             self._cut()
         elif scripted is not None:
-            error = scripted["error"]
-            self._json(error["status"], error.get("body", {}), error.get("headers", {}))
+            self._scripted(scripted)
         elif "anthropic-version" in self.headers:
             entries = self.script.models
             ends = {"first_id": entries[0]["id"], "last_id": entries[-1]["id"]} if entries else {}
@@ -139,14 +149,18 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self._json(200, {"object": "list", "data": self.script.models})
 
-    def _play(self, shape: str, number: int, answer: Json) -> bool:
-        """Whether the answer was sent to its end."""
-        if "error" in answer:
-            error = answer["error"]
-            self._json(error["status"], error.get("body", {}), error.get("headers", {}))
-            return True
+    def _scripted(self, answer: Json) -> None:
+        """An error, or one JSON value."""
         if "json" in answer:
             self._json(200, answer["json"])
+            return
+        error = answer["error"]
+        self._json(error["status"], error.get("body", {}), error.get("headers", {}))
+
+    def _play(self, shape: str, number: int, answer: Json) -> bool:
+        """Whether the answer was sent to its end."""
+        if "error" in answer or "json" in answer:
+            self._scripted(answer)
             return True
         if "hang" in answer:
             return self._hang()
@@ -247,8 +261,12 @@ class ModelServer:
         self.stop()
 
     @property
+    def root(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"{self.root}/v1"
 
     def play(self, answers: list[Json], **script: Json) -> None:
         """Replaces the script and forgets the requests."""

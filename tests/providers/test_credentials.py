@@ -16,7 +16,6 @@ from efr.providers.credentials import (
     CredentialUnsafe,
     OauthTokens,
     StoredKey,
-    StoredTokens,
     key_hint,
     key_problem,
 )
@@ -149,29 +148,11 @@ def test_ids_that_could_leave_the_directory_are_refused(store: CredentialStore, 
         store.read(id_)
 
 
-def test_a_subscription_ends_with_its_token(store: CredentialStore) -> None:
-    clock = FakeClock()
-    source = StoredTokens(store, "openai", clock)
-    store.save_tokens(
-        "openai",
-        OauthTokens(1, 0, "access", expires_at_us=clock.now_us() + 1_000_000, account_id="a"),
-    )
-    token = source.access_token(Cancel())
-    assert (token.secret, token.account_id) == ("access", "a")
-
-    clock.advance(1)
-    with pytest.raises(TokenFailed):
-        source.access_token(Cancel())
-
-
 def test_a_record_of_the_wrong_kind_is_no_token(store: CredentialStore) -> None:
     store.save_tokens("anthropic-api", OauthTokens(1, 0, "access"))
-    store.save_key("openai", "sk-x")
 
     with pytest.raises(TokenFailed):
         StoredKey(store, "anthropic-api").access_token(Cancel())
-    with pytest.raises(TokenFailed):
-        StoredTokens(store, "openai", FakeClock()).access_token(Cancel())
 
 
 def test_no_repr_shows_a_secret(store: CredentialStore) -> None:

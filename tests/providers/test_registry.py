@@ -15,6 +15,7 @@ from efr.providers.canonical import Message, Request, TextBlock, fold
 from efr.providers.credentials import CredentialStore, OauthTokens
 from efr.providers.demo import BANNER
 from efr.providers.errors import ApiError, NotLoggedIn, TokenFailed, TransportFailed, Unauthorized
+from efr.providers.oauth import Issuer
 from efr.providers.registry import IDS, Providers
 from efr.wire import methods as m
 from efr.wire import types as t
@@ -35,7 +36,11 @@ class House:
         self.settings = settings
         self.store = CredentialStore(tmp_path / "secrets", bench.clock)
         self.providers = Providers(
-            lambda: self.settings, self.store, bench.sender, tmp_path / "state"
+            lambda: self.settings,
+            self.store,
+            bench.sender,
+            tmp_path / "state",
+            Issuer(bench.server.root, port=0),
         )
 
     def active(self) -> tuple[str, str]:

@@ -10,6 +10,7 @@ import getpass
 import os
 import subprocess
 import sys
+from urllib.parse import parse_qs, urlsplit
 
 from efr.base.ctrl_c import Raising
 from efr.cli.dialog import open_connection
@@ -67,6 +68,7 @@ def _subscription(run: Run, connection: Connection) -> int:
         for item in items:
             if isinstance(item, m.LoginAuthorizeUrl):
                 run.note("open this page to log in:")
+                _say_how_from_afar(run, item.url)
                 run.say(visible_line(item.url))
                 sys.stdout.flush()
                 _open_browser(run, item.url)
@@ -74,6 +76,17 @@ def _subscription(run: Run, connection: Connection) -> int:
                 run.note(f"logged in to {item.provider}")
                 return 0
     raise CommandError("the login ended without an answer", fix="efr login openai")
+
+
+def _say_how_from_afar(run: Run, url: str) -> None:
+    """A browser on another machine comes back to this one only through a tunnel."""
+    if "SSH_CONNECTION" not in run.env:
+        return
+    back = parse_qs(urlsplit(url).query).get("redirect_uri", [""])[0]
+    if port := urlsplit(back).port:
+        run.note(
+            f"a browser elsewhere needs a tunnel: ssh -L {port}:127.0.0.1:{port} to this machine"
+        )
 
 
 def _open_browser(run: Run, url: str) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from efr.base.roots import Root
 from efr.daemon.rooms import Rooms
-from efr.threads.requests import Call, Later
+from efr.threads.requests import Call
 from efr.wire import methods as m
 from efr.wire import types as t
 
@@ -48,21 +46,6 @@ def admin_config_reload(
 ) -> m.AdminConfigReloadResult:
     """Reads the config file again."""
     return rooms.settings.reload()
-
-
-def admin_login_api_key(
-    rooms: Rooms, params: m.AdminLoginApiKeyParams, call: Call
-) -> m.AdminLoginApiKeyResult | Later:
-    """Stores a key; later, when the provider is asked about it before. A cancel cuts that."""
-    login = partial(
-        rooms.providers.login_api_key, params.provider, params.key, params.check, call.cancel
-    )
-    return rooms.waits.errand(call, login) if params.check else login()
-
-
-def admin_logout(rooms: Rooms, params: m.AdminLogoutParams, call: Call) -> m.AdminLogoutResult:
-    """Removes a login."""
-    return rooms.providers.logout(params.provider)
 
 
 def _root(root: Root) -> t.RootDir:

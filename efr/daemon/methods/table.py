@@ -10,7 +10,15 @@ from functools import partial
 from typing import Any
 
 from efr.daemon.dispatch import Run
-from efr.daemon.methods import admin, conversations, deletes, projects, search, turns
+from efr.daemon.methods import (
+    admin,
+    conversations,
+    deletes,
+    logins,
+    projects,
+    search,
+    turns,
+)
 from efr.daemon.rooms import Rooms
 from efr.threads.requests import Call
 from efr.wire import types as t
@@ -41,8 +49,9 @@ SERVED: dict[str, Callable[[Rooms, Any, Call], Any]] = {
     "admin.config_reload": admin.admin_config_reload,
     "admin.project_add": projects.admin_project_add,
     "admin.project_remove": projects.admin_project_remove,
-    "admin.login_api_key": admin.admin_login_api_key,
-    "admin.logout": admin.admin_logout,
+    "admin.login_openai": logins.admin_login_openai,
+    "admin.login_api_key": logins.admin_login_api_key,
+    "admin.logout": logins.admin_logout,
 }
 
 
