@@ -220,7 +220,7 @@ class HiddenShell:
         if cancel.cancelled:
             return CallEnd("interrupted", cwd=self._told_cwd, note=notes.INTERRUPTED_BEFORE)
         if self._ended or self._closing:
-            return CallEnd("shell_exited", note=notes.SHELL_GONE)
+            return self._is_gone()
         if self._process is None or self._calls[0] is not ticket:
             return None
         if self.trusted != frozenset(self._deps.trusted()):
@@ -242,6 +242,13 @@ class HiddenShell:
             run.sentinel = Sentinel(call.line, self._deps.nonce()[:16])
         state.typed(run)
         return run
+
+    def _is_gone(self) -> CallEnd:
+        """The end of a call whose shell ended before the line was typed. Under the lock."""
+        process = self._process
+        if process is None or self._closing or process.state.phase is not Phase.STARTING:
+            return CallEnd("shell_exited", note=notes.SHELL_GONE)
+        return CallEnd("failed", note=notes.ended_at_start(process.exit_code))
 
     def _types_by_sentinel(self, call: ShellCall) -> bool | None:
         """Whether the line is typed between sentinels; None: not yet."""

@@ -61,6 +61,16 @@ def no_prompt(start_s: float) -> str:
     )
 
 
+def ended_at_start(exit_code: int | None) -> str:
+    """It ended by itself before its first prompt."""
+    status = "" if exit_code is None else f" with status {exit_code}"
+    return (
+        f"The shell ended{status} before its first prompt: a startup file ends it, with `exit` or"
+        " `exec` or an error. Nothing ran, and the next call will meet the same. The user should"
+        " look at ~/.zshrc and the files beside it; EFR_HIDDEN_SHELL is set in this shell."
+    )
+
+
 def busy(line: str, limit_s: float) -> str:
     """An earlier command holds the shell."""
     return (

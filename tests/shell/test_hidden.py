@@ -352,6 +352,19 @@ def test_startup_files_that_never_end_are_a_clear_failure(world: World) -> None:
     assert not (rig.home / "ran").exists()
 
 
+@pytest.mark.parametrize(("zshrc", "status"), [("exit 3", 3), ("exec false", 1)])
+def test_startup_files_that_end_the_shell_are_a_clear_failure(
+    world: World, zshrc: str, status: int
+) -> None:
+    rig = world.rig(zshrc=zshrc)
+
+    end = rig.run("echo ran > ran")
+
+    assert (end.kind, end.output) == ("failed", "")
+    assert f"ended with status {status} before its first prompt" in (end.note or "")
+    assert not (rig.home / "ran").exists()
+
+
 def test_a_shell_that_is_not_there_is_a_clear_failure(world: World) -> None:
     from efr.shell.contract import ShellSettings
 
