@@ -91,8 +91,8 @@ class Appender:
             try:
                 outcomes = self._write(batches, entries, at_us)
                 conn.execute("COMMIT")
-            except BaseException:
-                db.roll_back(conn)
+            except BaseException as exc:
+                db.roll_back(conn, exc)
                 raise
         except apsw.Error as exc:
             raise db.translate(exc, self._path, conn) from exc

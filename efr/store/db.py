@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import os
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -85,14 +86,34 @@ def transact(conn: Connection, work: Callable[[], T]) -> T:
     try:
         done = work()
         conn.execute("COMMIT")
-    except BaseException:
-        roll_back(conn)
+    except BaseException as exc:
+        roll_back(conn, exc)
         raise
     return done
 
 
-def roll_back(conn: Connection) -> None:
-    """Ends the transaction without a trace; SQLite may have done it already (a full disk)."""
+def read(conn: Connection, work: Callable[[], T]) -> T:
+    """Runs `work` in one read transaction, so all it reads is of one moment."""
+    conn.execute("BEGIN")
+    try:
+        done = work()
+    except BaseException as exc:
+        roll_back(conn, exc)
+        raise
+    roll_back(conn)
+    return done
+
+
+def roll_back(conn: Connection, exc: BaseException | None = None) -> None:
+    """Ends the transaction without a trace; SQLite may have done it already (a full disk).
+
+    A statement that was not read to its end outlives the rollback: it keeps its moment of the
+    log, and no checkpoint gets past it. The frames of `exc` hold such statements for as long as
+    somebody keeps the exception, so they are emptied.
+    """
+    while exc is not None:
+        traceback.clear_frames(exc.__traceback__)
+        exc = exc.__cause__ or exc.__context__
     if conn.in_transaction:
         conn.execute("ROLLBACK")
 

@@ -169,11 +169,8 @@ class Indexer:
             self._stopped.wait(pause_s(self._job_s, self._turn_runs()))
 
     def _read(self, conn: Connection, after: int) -> Page | None:
-        conn.execute("BEGIN")
-        try:
-            return read_page(conn, after, BESIDE_A_TURN if self._turn_runs() else WHOLE)
-        finally:
-            db.roll_back(conn)
+        bounds = BESIDE_A_TURN if self._turn_runs() else WHOLE
+        return db.read(conn, lambda: read_page(conn, after, bounds))
 
     def _write(self, page: Page) -> bool:
         def job(conn: Connection) -> bool:

@@ -88,7 +88,7 @@ class ReaderPool:
 def _read(conn: Connection, fn: Callable[[Connection], Any], reply: Reply[Any]) -> None:
     try:
         with db.translated(db.path_of(conn), conn):
-            result = _in_one_moment(conn, fn)
+            result = db.read(conn, lambda: fn(conn))
     except StoreCorrupt as exc:
         log.error("%s hit a damaged page: %s", getattr(fn, "__qualname__", fn), exc)
         reply.set_exception(exc)
@@ -96,11 +96,3 @@ def _read(conn: Connection, fn: Callable[[Connection], Any], reply: Reply[Any]) 
         reply.set_exception(exc)
     else:
         reply.set_result(result)
-
-
-def _in_one_moment(conn: Connection, fn: Callable[[Connection], T]) -> T:
-    conn.execute("BEGIN")
-    try:
-        return fn(conn)
-    finally:
-        db.roll_back(conn)

@@ -153,8 +153,6 @@ class SearchLanes:
         one: sqlite3_interrupt() would do nothing between two statements."""
         conn.set_progress_handler(lambda: asked.cancelled, _LOOK_EVERY, id="cancel")
         try:
-            conn.execute("BEGIN")
-            return asked.search(conn)
+            return db.read(conn, lambda: asked.search(conn))
         finally:
             conn.set_progress_handler(None, id="cancel")
-            db.roll_back(conn)

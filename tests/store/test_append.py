@@ -328,3 +328,15 @@ def test_the_newest_compaction_and_the_newest_summary_are_found(tmp_path: Path) 
         assert (newest.seq, summary.seq) == (12, 11)
         assert b'"summary":"s"' in summary.compaction
         assert b'"kind"' not in summary.compaction
+
+
+def test_a_refusal_that_somebody_keeps_holds_up_no_checkpoint(tmp_path: Path) -> None:
+    """Its traceback holds the statement that found the reason."""
+    with appending(tmp_path) as (conn, appender):
+        append(appender, created())
+        kept = [refused(appender, created()), refused(appender, batch(allowed()))]
+        assert conn.txn_state("main") == apsw.SQLITE_TXN_NONE
+        append(appender, batch(said()))
+        frames, moved = conn.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        assert frames == moved > 0
+        assert [type(one) for one in kept] == [ConversationExists, NotPending]

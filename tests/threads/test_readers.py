@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import apsw
 import pytest
 
 from efr.store import queries
@@ -135,3 +136,22 @@ def test_a_damaged_page_fails_the_reads_that_hit_it_and_no_other(
         events, _ = pool.read(lambda c: queries.newest_events(c, OTHER, None, 100, 1 << 20))
     assert len(events) == 41
     assert "hit a damaged page" in caplog.text
+
+
+def test_a_read_that_broke_off_holds_up_no_checkpoint(tmp_path: Path) -> None:
+    class OfOurs(Exception):
+        pass
+
+    def break_off(conn: Connection) -> None:
+        rows = conn.execute("SELECT seq FROM events")
+        raise OfOurs(*next(rows))
+
+    with appending(tmp_path) as (conn, appender):
+        append(appender, created(), batch(queued()))
+        with reading(tmp_path / "efr.sqlite", 1) as pool:
+            with pytest.raises(OfOurs) as kept:
+                pool.read(break_off)
+            append(appender, batch(said()))
+            frames, moved = conn.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            assert frames == moved > 0
+        assert kept.value.args == (1,)
