@@ -3,8 +3,8 @@
 Pure. A list of patterns and not a shell parser; it hides too much rather than too little. Each
 pattern finds places on its own and knows nothing of the others; the tables of what a secret looks
 like are in `efr.text.secret_forms` and `efr.text.secret_words`, secrets that need a look around in
-`efr.text.secret_places`. The time grows with the length alone, and `efr.text.near` keeps it short: a
-pattern is tried only where its words stand. Secrets in prose ("my password is hunter2") slip
+`efr.text.secret_places`. The time grows with the length alone, and `efr.text.near` keeps it short:
+a pattern is tried only where its words stand. Secrets in prose ("my password is hunter2") slip
 through, and the docs say so.
 """
 
