@@ -1,7 +1,8 @@
 """`python -m tests.wire.bless`: write the samples as the frozen fixtures, and say what changed.
 
 A changed fixture is a change of the protocol: it needs a line in docs/protocol.md's changelog,
-with the digest that this prints at the end.
+with the digest that this prints at the end. A change that would break an old reader or writer is
+refused, and nothing is written.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from tests.wire.samples import files
+from tests.wire.shapes import FROZEN, breaks, frozen, shapes, written
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "v1"
 
@@ -43,6 +45,12 @@ def digest(root: Path) -> str:
 
 
 def main() -> int:
+    now = shapes()
+    if broken := breaks(frozen(), now):
+        print("not blessed, as version 1 is frozen (docs/protocol.md, How to change the protocol):")
+        print("".join(f"  {line}\n" for line in broken), end="")
+        return 1
+    FROZEN.write_text(written(now))
     changes = bless(FIXTURES, files())
     for line in changes:
         print(line)

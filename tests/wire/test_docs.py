@@ -25,6 +25,8 @@ from efr.wire.notes import first_paragraph, notes_of
 from efr.wire.table import METHODS
 from tests.wire.bless import FIXTURES, digest
 
+FIRST_DIGEST = "542b38972166"  # of the fixtures that version 1 began with
+
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE_FILE: Final = ROOT / "docs" / "protocol.md"
 PAGE: Final = PAGE_FILE.read_text(encoding="utf-8")
@@ -198,7 +200,9 @@ def test_every_set_file_is_listed() -> None:
 def test_the_newest_entry_of_the_changelog_is_about_the_fixtures_of_today() -> None:
     """A fixture that changes needs an entry: `make bless` prints the digest for it."""
     digests = re.findall(r"\(fixtures `([0-9a-f]{12})`\)", SECTIONS["Changelog"])
-    assert digests[-1:] == [digest(FIXTURES)]
+    assert digests[-1:] == [digest(FIXTURES)], "add an entry to the changelog of docs/protocol.md"
+    assert digests[0] == FIRST_DIGEST, "an entry of the changelog stays as it is; add another one"
+    assert len(set(digests)) == len(digests)
 
 
 def test_a_page_without_a_place_for_a_part_is_refused() -> None:

@@ -84,7 +84,7 @@ SET_BY = {
 
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_a_sample_is_written_as_it_is_frozen(name: str) -> None:
-    assert (FIXTURES / name).read_bytes() == FILES[name]
+    assert (FIXTURES / name).read_bytes() == FILES[name], "the sample changed: `make bless`"
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
@@ -145,7 +145,7 @@ def test_every_declared_member_stands_in_a_file() -> None:
         for name in (kind.__struct_encode_fields__ or ("",))
         if name not in shown.get(kind, {}) and (name or kind not in shown)
     }
-    assert missing == set()
+    assert missing == set(), "no sample sets it: see tests/wire/samples_*.py"
 
 
 # Read from a newer writer and never written, kept in `data` of errors, or no part of a method.
