@@ -119,9 +119,10 @@ def _prompt_message(live: LiveState, text: str, past: Sequence[Message]) -> Mess
 def offered(
     definitions: Sequence[ToolDefinition], resolved: Resolved
 ) -> tuple[ToolDefinition, ...]:
-    """The registry's tools in its order, with the one edit tool that suits the model."""
-    edit = _edit_tool(resolved)
-    return tuple(one for one in definitions if one.name not in _EDIT_TOOLS or one.name == edit)
+    """The registry's tools in its order, with one edit tool: the model's, or the only one."""
+    known = _EDIT_TOOLS & {one.name for one in definitions}
+    edit = {_edit_tool(resolved)} if len(known) > 1 else known
+    return tuple(one for one in definitions if one.name not in known or one.name in edit)
 
 
 def _edit_tool(resolved: Resolved) -> EditTool:

@@ -78,6 +78,11 @@ def _findings(needs: CallNeeds, turn: _Turn) -> Iterator[_Finding]:
         yield _command_finding(needs.command, turn)
     for use in needs.paths:
         yield _path_finding(use, turn)
+    for path in needs.deletes:
+        yield _asked(f"delete {_named(path, turn)}", "a delete always asks", turn)
+    for source, target in needs.moves:
+        words = f"move {_named(source, turn)} to {_named(target, turn)}"
+        yield _asked(words, "a move always asks", turn)
     if needs.network:
         yield _asked("the network", f"{turn.mode} asks before any network access", turn)
     if needs.interactive or needs.nested:
@@ -118,6 +123,12 @@ def _path_finding(use: PathUse, turn: _Turn) -> _Finding:
     if turn.mode == "manual" or (turn.remote and kind != "scratch"):
         return _asked(subject, "", turn)
     return _Finding(Effect.ALLOW, subject)
+
+
+def _named(path: str, turn: _Turn) -> str:
+    """A path for a question, with its class."""
+    form = turn.paths.form(path)
+    return f"{visible_line(turn.paths.shown(form))} ({turn.paths.class_of(form)})"
 
 
 def _denial(path: str, access: Access, kind: PathClass, paths: PathView) -> tuple[str, str] | None:

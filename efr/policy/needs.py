@@ -43,6 +43,8 @@ class CallNeeds:
     network: bool = False
     interactive: bool = False  # it may wait for keys
     nested: bool = False  # the line is typed into a program inside the hidden shell
+    deletes: tuple[str, ...] = ()  # files that go: asked about in every mode
+    moves: tuple[tuple[str, str], ...] = ()  # (from, to): the same; both ends are also in `paths`
 
 
 @dataclass(frozen=True)

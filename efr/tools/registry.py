@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from efr.providers.canonical import ToolDefinition
+from efr.tools.apply_patch import ApplyPatchTool
 from efr.tools.contract import Tool
 from efr.tools.read_file import ReadFileTool
 from efr.tools.shell import ShellTool
@@ -19,7 +20,9 @@ class ToolRegistry:
 
     def __init__(self, tools: Sequence[Tool] | None = None) -> None:
         offered: Sequence[Tool] = (
-            (ShellTool(), ReadFileTool(), WriteFileTool()) if tools is None else tools
+            (ShellTool(), ReadFileTool(), WriteFileTool(), ApplyPatchTool())
+            if tools is None
+            else tools
         )
         self._tools = {tool.definition.name: tool for tool in offered}
 

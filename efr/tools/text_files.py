@@ -24,7 +24,9 @@ _SNIFFED: Final = 8 * 1024  # bytes in which a NUL means binary, as in grep and 
 _NEW_FILE: Final = 0o644
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # What link() says on file systems without hard links: vfat, some network ones.
-_NO_HARD_LINKS: Final = frozenset((errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK))
+NO_HARD_LINKS: Final = frozenset((errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK))
+
+Identity = tuple[int, ...]
 
 
 class FileProblem(Exception):
@@ -41,7 +43,7 @@ class Original:
 
 def read_original(path: str, home: str) -> Original | None:
     """The file's content and facts, None when there is none. Raises FileProblem."""
-    with _problems(path):
+    with problems(path):
         try:
             with parent_of(path, home) as (folder, name):
                 return _read(folder, name, path)
@@ -57,22 +59,34 @@ def replace(
     `temporary` is a name part that no other writer uses. Raises FileProblem, also when the file is
     no longer the original; then nothing was written.
     """
-    with _problems(path), parent_of(path, home, make=True) as (folder, name):
+    with problems(path), parent_of(path, home, make=True) as (folder, name):
         if original is not None:
-            _refuse_read_only(folder, name, path)
+            refuse_read_only(folder, name, path)
         beside = f".{temporary}{TEMPORARY_SUFFIX}"
-        handle = os.open(beside, _CREATE, 0o600, dir_fd=folder)
+        write_beside(folder, beside, content, original, path)
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                _take_over(file.fileno(), original, path)
-                os.fsync(file.fileno())
             _put_in_place(folder, beside, name, original, path)
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(beside, dir_fd=folder)
-        _sync(folder)
+        sync(folder)
+
+
+def write_beside(
+    folder: int, beside: str, content: bytes, like: Original | None, path: str
+) -> Identity:
+    """Writes and syncs a new file with the mode and owner of `like`; whole or not there."""
+    handle = os.open(beside, _CREATE, 0o600, dir_fd=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            _take_over(file.fileno(), like, path)
+            os.fsync(file.fileno())
+            return identity(os.fstat(file.fileno()))
+    except BaseException:
+        os.unlink(beside, dir_fd=folder)
+        raise
 
 
 def _read(directory: int, name: str, path: str) -> Original:
@@ -94,8 +108,8 @@ def _check_size(size_bytes: int, path: str) -> None:
         )
 
 
-def _refuse_read_only(folder: int, name: str, path: str) -> None:
-    """A rename would not ask; the user made the file read-only on purpose."""
+def refuse_read_only(folder: int, name: str, path: str) -> None:
+    """A rename would not ask; the user made the file read-only on purpose. Raises FileProblem."""
     with regular_file(folder, name, path) as (handle, _):
         if not os.access(f"/proc/self/fd/{handle}", os.W_OK, effective_ids=True):
             raise FileProblem(f"{visible_line(path)} is read-only. Nothing was written.")
@@ -129,33 +143,35 @@ def _put_in_place(
             return
         except OSError as exc:
             if exc.errno == errno.EEXIST:
-                raise _changed(path) from exc
-            if exc.errno not in _NO_HARD_LINKS:
+                raise changed(path) from exc
+            if exc.errno not in NO_HARD_LINKS:
                 raise
-    if _identity_of(folder, name) != (None if original is None else _identity(original.facts)):
-        raise _changed(path)
+    if identity_of(folder, name) != (None if original is None else identity(original.facts)):
+        raise changed(path)
     os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-def _identity_of(folder: int, name: str) -> tuple[int, ...] | None:
+def identity_of(folder: int, name: str) -> Identity | None:
     """What stands there now; None: nothing."""
     try:
-        return _identity(os.stat(name, dir_fd=folder, follow_symlinks=False))
+        return identity(os.stat(name, dir_fd=folder, follow_symlinks=False))
     except FileNotFoundError:
         return None
 
 
-def _identity(facts: os.stat_result) -> tuple[int, ...]:
+def identity(facts: os.stat_result) -> Identity:
+    """What tells a file from every other, and from itself with another content."""
     return (facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_mode)
 
 
-def _changed(path: str) -> FileProblem:
+def changed(path: str) -> FileProblem:
+    """What is said of a file that somebody else changed in between."""
     return FileProblem(
         f"{visible_line(path)} changed while it was written. Nothing was written; read it again."
     )
 
 
-def _sync(folder: int) -> None:
+def sync(folder: int) -> None:
     """Makes the rename survive a power loss, where the directory may be read."""
     with contextlib.suppress(PermissionError):
         handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
@@ -166,8 +182,8 @@ def _sync(folder: int) -> None:
 
 
 @contextlib.contextmanager
-def _problems(path: str) -> Iterator[None]:
-    """Turns what the system says into sentences."""
+def problems(path: str) -> Iterator[None]:
+    """Turns what the system says into sentences: OSError and the walk's errors to FileProblem."""
     shown = visible_line(path)
     try:
         yield

@@ -19,7 +19,7 @@ from efr.policy.paths import holds, normal
 
 _STEP: Final = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # no wait for a FIFO
-_NEW_DIRECTORY: Final = 0o755
+NEW_DIRECTORY: Final = 0o755
 
 
 class ThroughLink(Exception):
@@ -118,7 +118,7 @@ def _step(handle: int, part: str, path: str, *, make: bool) -> int:
             raise ThroughLink(path, os.path.realpath(path)) from exc
         raise
     with contextlib.suppress(FileExistsError):  # somebody made it meanwhile
-        os.mkdir(part, _NEW_DIRECTORY, dir_fd=handle)
+        os.mkdir(part, NEW_DIRECTORY, dir_fd=handle)
     return _step(handle, part, path, make=False)
 
 

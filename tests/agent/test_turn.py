@@ -348,6 +348,14 @@ def test_the_model_gets_exactly_the_edit_tool_that_suits_it(world: World) -> Non
     assert second == ["look", "write", "forbidden", "keys", "apply_patch"]
 
 
+def test_the_only_edit_tool_there_is_suits_every_model(world: World) -> None:
+    world.tools.all = [tool for tool in world.tools.all if tool.name != "edit"]
+    world.provider.answers(said("a"))
+    world.wait_end(world.send("go").turn_id)
+    names = [one.name for one in world.provider.requests[0].tools]
+    assert names == ["look", "write", "forbidden", "keys", "apply_patch"]
+
+
 def test_a_call_of_the_tool_that_is_not_on_offer_is_answered_with_advice(world: World) -> None:
     world.provider.answers(calls(("apply_patch", "{}")), said("sorry"))
     sent = world.send("go")

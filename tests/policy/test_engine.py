@@ -19,12 +19,29 @@ ABOUT_CONFIG = "cautious asks before writing user config"
 UNREADABLE = "efr cannot read this line: it holds output of another command"
 
 
-def shell(line: str, *paths: PathUse, **more: bool) -> CallNeeds:
-    return CallNeeds("shell", paths, line, PROJECT, **more)
+def shell(
+    line: str,
+    *paths: PathUse,
+    network: bool = False,
+    interactive: bool = False,
+    nested: bool = False,
+) -> CallNeeds:
+    return CallNeeds("shell", paths, line, PROJECT, network, interactive, nested)
 
 
 def file(access: Access, path: str) -> CallNeeds:
     return CallNeeds("write_file" if access == "write" else "read_file", (PathUse(path, access),))
+
+
+def patch(*paths: str, deletes: int = 0, moves: bool = False) -> CallNeeds:
+    """A patch that writes paths; it deletes the first ones, or moves the first to the second."""
+    writes = tuple(PathUse(path, "write") for path in paths)
+    return CallNeeds(
+        "apply_patch",
+        writes,
+        deletes=paths[:deletes],
+        moves=((paths[0], paths[1]),) if moves else (),
+    )
 
 
 def cautious(needs: CallNeeds, origin: str = "shell") -> Decision:
@@ -70,6 +87,11 @@ def cautious(needs: CallNeeds, origin: str = "shell") -> Decision:
         (shell("ls", nested=True), "ask", "the command may wait for your keys"),
         (shell("cat x", PathUse(f"{HOME}/.netrc", "read")), "deny",
          CLOSED),
+        (patch(f"{PROJECT}/a", f"{SCRATCH}/b"), "allow", ""),
+        (patch(f"{PROJECT}/a", f"{SCRATCH}/b", deletes=1), "ask", "a delete always asks"),
+        (patch(f"{SCRATCH}/a", f"{SCRATCH}/b", moves=True), "ask", "a move always asks"),
+        (patch(f"{HOME}/.netrc", deletes=1), "deny", CLOSED),
+        (patch(f"{PROJECT}/a", f"{HOME}/.config/efr/x", moves=True), "deny", SETTINGS),
         (CallNeeds("settings"), "allow", ""),
     ],
 )  # fmt: skip
@@ -85,6 +107,7 @@ def test_cautious_in_a_project(needs: CallNeeds, effect: str, reason: str) -> No
         (file("read", f"{PROJECT}/a"), "ask"),
         (file("write", f"{SCRATCH}/a"), "ask"),
         (file("read", f"{HOME}/.netrc"), "deny"),
+        (patch(f"{SCRATCH}/a", deletes=1), "ask"),
         (CallNeeds("settings"), "allow"),
     ],
 )
@@ -114,7 +137,12 @@ def test_a_phone_asks_outside_scratch(needs: CallNeeds, effect: str, reason: str
 
 @pytest.mark.parametrize("mode", ["auto", "full"])
 def test_a_mode_without_its_sandbox_is_cautious(mode: str) -> None:
-    for needs in (shell("make"), file("write", "/etc/x"), file("write", f"{PROJECT}/x")):
+    for needs in (
+        shell("make"),
+        file("write", "/etc/x"),
+        file("write", f"{PROJECT}/x"),
+        patch(f"{PROJECT}/x", deletes=1),
+    ):
         assert decide(needs, mode, "cli", IN_PROJECT) == cautious(needs)
 
 
@@ -146,6 +174,11 @@ def test_outside_a_project_only_scratch_is_written() -> None:
         ),
         (shell("x", interactive=True), "shell: command x; keys at the terminal"),
         (shell("x", nested=True), "shell: command x; nested shell"),
+        (
+            patch(f"{HOME}/p/lib/a", f"{PROJECT}/b", f"{PROJECT}/c", deletes=1, moves=True),
+            "apply_patch: write ~/p/lib/a (user data); delete ~/p/lib/a (user data); move ~/p/lib/a"
+            " (user data) to ~/p/app/b (user data)",
+        ),
     ],
 )
 def test_summaries(needs: CallNeeds, summary: str) -> None:
@@ -214,8 +247,14 @@ def test_a_need_more_never_loosens(needs: CallNeeds, use: PathUse, mode: str, or
     before = strictness(needs, mode, origin)
     if needs != CallNeeds("shell"):  # a remote call that declares nothing asks
         assert strictness(replace(needs, paths=(*needs.paths, use)), mode, origin) >= before
-    for more in ({"network": True}, {"interactive": True}, {"nested": True}):
-        assert strictness(replace(needs, **more), mode, origin) >= before  # type: ignore[arg-type]
+    for more in (
+        {"network": True},
+        {"interactive": True},
+        {"nested": True},
+        {"deletes": (use.path,)},
+        {"moves": ((use.path, use.path),)},
+    ):
+        assert strictness(replace(needs, **more), mode, origin) >= before
 
 
 @given(NEEDS, MODES)

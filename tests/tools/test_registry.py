@@ -8,6 +8,7 @@ import jsonschema
 import pytest
 from msgspec import Struct
 
+from efr.tools.apply_patch import PatchInput
 from efr.tools.contract import BadInput, Where
 from efr.tools.read_file import ReadInput
 from efr.tools.registry import ToolRegistry
@@ -16,17 +17,20 @@ from efr.tools.write_file import WriteInput
 from efr.wire import codec
 
 WHERE = Where("/home/u", "/home/u", "/home/u")
+PATCH = "*** Begin Patch\n*** Delete File: a\n*** End Patch\n"
 HIDDEN = {"nested_shell"}  # read and refused, never offered
 INPUTS: list[tuple[str, type[Struct], dict[str, Any]]] = [
     ("shell", ShellInput, {"command": "ls", "timeout_seconds": 600, "workdir": "~"}),
     ("read_file", ReadInput, {"path": "a", "offset": 1, "limit": 1}),
     ("write_file", WriteInput, {"path": "a", "content": ""}),
+    ("apply_patch", PatchInput, {"input": PATCH}),
 ]
 
 
 def test_the_tools_stand_in_one_order() -> None:
     registry = ToolRegistry()
-    assert [tool.name for tool in registry.definitions()] == ["shell", "read_file", "write_file"]
+    names = [tool.name for tool in registry.definitions()]
+    assert names == ["shell", "read_file", "write_file", "apply_patch"]
     for definition in registry.definitions():
         tool = registry.get(definition.name)
         assert tool is not None
@@ -60,5 +64,7 @@ def test_a_schema_is_closed_and_says_what_is_read(
 
 def test_definitions_can_be_sent() -> None:
     for definition in ToolRegistry().definitions():
-        assert set(codec.to_builtins(definition)) == {"name", "description", "input_schema"}
+        more = {"grammar"} if definition.name == "apply_patch" else set()
+        members = {"name", "description", "input_schema"} | more
+        assert set(codec.to_builtins(definition)) == members
         assert len(definition.description) < 1024
