@@ -35,6 +35,7 @@ contract:
 	@rm -f .import-contract.log
 	@$(PY) -m efr.wire.schema --check docs/protocol.schema.json
 	@$(PY) -m efr.wire.docs --check docs/protocol.md
+	@$(PY) -m efr.config.docs --check .
 
 pytest:
 	@$(PY) -m pytest -n 2 --dist worksteal
@@ -46,9 +47,10 @@ bless: prepare-test ## rewrite the frozen fixtures and say what changed
 	@$(PY) -m tests.wire.bless
 	@$(PY) -m tests.providers.recorded
 
-schema: prepare-test ## write docs/protocol.schema.json and the generated parts of docs/protocol.md
+schema: prepare-test ## write what is made from declared types and keys: schemas, pages, the example
 	@$(PY) -m efr.wire.schema --write docs/protocol.schema.json
 	@$(PY) -m efr.wire.docs --write docs/protocol.md
+	@$(PY) -m efr.config.docs --write .
 
 picture: prepare-test ## draw docs/tour.svg from the tour itself
 	@$(PY) -m scripts.run --picture docs/tour.svg

@@ -91,7 +91,8 @@ def _colors(render: Render) -> dict[str, int | str]:
     for role in render.colors.__struct_fields__:
         value = getattr(render.colors, role)
         if role == "diff":
-            given |= {f"diff.{part}": color for part, color in value.items()}
+            parts = {part: getattr(value, part) for part in value.__struct_fields__}
+            given |= {f"diff.{part}": one for part, one in parts.items() if one is not None}
         elif value is not None:
             given[role] = value
     return given

@@ -6,131 +6,165 @@ A missing file is an empty one. The first error wins and nothing of a broken fil
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from efr.base.log_filter import BadLogFilter, parse_filter
 from efr.config.errors import ConfigError
-from efr.config.schema import RESTART_KEYS, Settings
+from efr.config.keys import KEYS, RESTART_KEYS
+from efr.config.schema import Settings
 
 OVERRIDES = {"EFR_LOG": "log", "EFR_SCREEN": "screen"}
 
-_WHERE = re.compile(r"^(?P<what>.*?) - at `(?:key` in `)?(?P<path>.*)`$", re.DOTALL)
-_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`")
 _TOML_PLACE = re.compile(r"\(at line (\d+), column (\d+)\)$")
+_TOML_END = re.compile(r"\(at end of document\)$")
 
 
 def load(path: Path, env: Mapping[str, str]) -> Settings:
     """The settings of the file at `path` with the overrides of `env`. Raises ConfigError."""
-    try:
-        text = path.read_bytes()
-    except FileNotFoundError:
-        text = b""
-    except OSError as exc:
-        raise ConfigError(f"cannot read {path}: {exc.strerror}") from exc
-    settings = read(text)
+    settings = read(read_file(path))
     for variable, key in OVERRIDES.items():
         if value := env.get(variable, ""):
             settings = override(settings, key, value, f"env {variable}")
     return settings
 
 
+def read_file(path: Path) -> bytes:
+    """The bytes of the file, b"" when there is none. Raises ConfigError."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as exc:
+        raise ConfigError(f"cannot read {path}: {exc.strerror}") from exc
+
+
 def read(text: bytes) -> Settings:
     """The settings of a file's bytes. Raises ConfigError with the place of the first fault."""
     if not text:
         return Settings()  # the usual case of a new user, without loading the reader
+    document = parse(text)
+    return _checked(document, text.decode())
+
+
+def parse(text: bytes) -> dict[str, Any]:
+    """The document of a file's bytes. Raises ConfigError for what is no TOML."""
     import tomllib
 
     try:
-        document = tomllib.loads(text.decode())
+        decoded = text.decode()
+        return tomllib.loads(decoded)
     except UnicodeDecodeError as exc:
-        raise ConfigError(f"the file is not UTF-8 (byte {exc.start})") from exc
+        raise _not_utf8(text, exc) from exc
     except tomllib.TOMLDecodeError as exc:
-        place = _TOML_PLACE.search(str(exc))
-        line, column = (int(n) for n in place.groups()) if place else (None, None)
-        raise ConfigError(_TOML_PLACE.sub("", str(exc)).strip(), line=line, column=column) from exc
-    return _convert(document)
+        raise _no_toml(decoded, str(exc)) from exc
 
 
 def override(settings: Settings, key: str, value: str, source: str) -> Settings:
     """`settings` with one top-level key replaced. Raises ConfigError naming `source`."""
-    document = msgspec.to_builtins(settings)
-    document[key] = value
     try:
-        return _convert(_without_unset(document))
+        given = _checked({key: value}, "")
     except ConfigError as exc:
         raise ConfigError(f"{exc.message} (from {source})", key=exc.key) from exc
+    return msgspec.structs.replace(settings, **{key: getattr(given, key)})
 
 
 def changed_restart_keys(old: Settings, new: Settings) -> tuple[str, ...]:
     """The dotted keys whose new value waits for a restart, sorted."""
-    return tuple(sorted(key for key in RESTART_KEYS if _value(old, key) != _value(new, key)))
+    return tuple(sorted(key for key in RESTART_KEYS if value_of(old, key) != value_of(new, key)))
 
 
 def keep_restart_keys(old: Settings, new: Settings) -> Settings:
     """`new`, but with the running values of the keys that need a restart."""
-    document = msgspec.to_builtins(new)
-    running = msgspec.to_builtins(old)
-    for key in RESTART_KEYS:
-        *tables, name = key.split(".")
-        target, source = document, running
-        for table in tables:
-            target, source = target[table], source[table]
-        target[name] = source[name]
-    return _convert(_without_unset(document))
+    return keep_keys(old, new, RESTART_KEYS)
 
 
-def _convert(document: object) -> Settings:
-    try:
-        settings = msgspec.convert(document, Settings)
-    except msgspec.ValidationError as exc:
-        raise _explain(str(exc)) from exc
-    try:
-        parse_filter(settings.log)
-    except BadLogFilter as exc:
-        raise ConfigError(str(exc), key="log") from exc
-    return settings
+def keep_keys(old: Settings, new: Settings, keys: Iterable[str]) -> Settings:
+    """`new`, but with the values that these keys have in `old`."""
+    for key in keys:
+        new = _replaced(new, key.split("."), value_of(old, key))
+    return new
 
 
-def _explain(message: str) -> ConfigError:
-    found = _WHERE.match(message)
-    what, path = (found["what"], found["path"]) if found else (message, "$")
-    key = path.removeprefix("$").removeprefix(".").replace("[...]", "")
-    unknown = _UNKNOWN.match(what)
-    if unknown:
-        import difflib
-
-        key = f"{key}.{unknown['name']}" if key else unknown["name"]
-        near = difflib.get_close_matches(key, list(known_keys()), n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        return ConfigError(f"unknown key{hint}", key=key)
-    return ConfigError(what[:1].lower() + what[1:], key=key or None)
-
-
-def known_keys() -> Iterator[str]:
-    """Every dotted key of the schema, tables included."""
-    yield from _keys_of(Settings, "")
-
-
-def _keys_of(table: type[msgspec.Struct], prefix: str) -> Iterator[str]:
-    for field in msgspec.structs.fields(table):
-        yield prefix + field.name
-        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
-            yield from _keys_of(field.type, f"{prefix}{field.name}.")
-
-
-def _value(settings: Settings, key: str) -> object:
-    value: object = settings
+def value_of(settings: Settings, key: str) -> Any:
+    """The value of a dotted key."""
+    value: Any = settings
     for name in key.split("."):
         value = getattr(value, name)
     return value
 
 
-def _without_unset(document: object) -> object:
-    if isinstance(document, dict):
-        return {k: _without_unset(v) for k, v in document.items() if v is not None}
-    if isinstance(document, list | tuple):
-        return [_without_unset(v) for v in document]
-    return document
+def known_keys() -> Iterator[str]:
+    """Every dotted key of the schema, tables included."""
+    tables: set[str] = set()
+    for key in KEYS:
+        for end in range(1, key.count(".") + 1):
+            table = ".".join(key.split(".")[:end])
+            if table not in tables:
+                tables.add(table)
+                yield table
+        yield key
+
+
+def _replaced(table: Any, names: list[str], value: Any) -> Any:
+    name, *rest = names
+    inner = _replaced(getattr(table, name), rest, value) if rest else value
+    return msgspec.structs.replace(table, **{name: inner})
+
+
+def _checked(document: dict[str, Any], text: str) -> Settings:
+    """The settings of a document. Raises ConfigError; places come from the text, if there is one.
+
+    A good file is converted and only looked at for ranges and rules; the search for the error to
+    report is loaded for a bad one.
+    """
+    try:
+        settings: Settings | None = msgspec.convert(document, Settings)
+    except msgspec.ValidationError:
+        settings = None
+    if settings is None or _has_odd_values(document):
+        from efr.config.faults import first_fault
+
+        error = first_fault(document, text)
+        if error is not None:
+            raise error
+    assert settings is not None  # a document without a fault has the types of the schema
+    return settings
+
+
+def _has_odd_values(document: Mapping[str, Any], prefix: str = "") -> bool:
+    """Whether a value is out of its range, or there are rules, which are a matter of their own."""
+    for name, value in document.items():
+        key = prefix + name
+        if isinstance(value, dict):
+            if _has_odd_values(value, f"{key}."):
+                return True
+            continue
+        must = KEYS[key].range
+        if must is None:
+            if key == "permissions.rules" and value:
+                return True
+        elif not all(map(must.fits, value if isinstance(value, list) else (value,))):
+            return True
+    return False
+
+
+def _not_utf8(text: bytes, exc: UnicodeDecodeError) -> ConfigError:
+    from efr.config.places import line_column
+
+    line, column = line_column(text[: exc.start].decode(), exc.start)
+    return ConfigError(f"the file is not UTF-8 (byte {exc.start})", line=line, column=column)
+
+
+def _no_toml(text: str, message: str) -> ConfigError:
+    found = _TOML_PLACE.search(message)
+    if found is not None:
+        line, column = map(int, found.groups())
+        return ConfigError(_TOML_PLACE.sub("", message).strip(), line=line, column=column)
+    from efr.config.places import line_column
+
+    line, column = line_column(text, len(text))
+    what = _TOML_END.sub("", message).strip()
+    return ConfigError(f"{what}, and the file ends here", line=line, column=column)

@@ -1,127 +1,311 @@
-"""Every key of config.toml, declared once: type, default, range. docs/config.md explains them.
+"""The tables of config.toml: every key with its type and its default.
 
 A table is a struct, a key a member; unknown keys are errors at every level. `None` means unset.
+Ranges, when a change applies and what a key does stand in `keys.py`, a row for each key; from both
+come docs/config.md, its JSON schema and the commented example (`make schema`). The annotations are
+evaluated at once (no `__future__` import) and plain: a command reads the file at each run.
 """
 
-from __future__ import annotations
+from typing import Literal
 
-from typing import Annotated, Literal
+from msgspec import Struct
 
-from msgspec import Meta, Struct
-
-Text = Annotated[str, Meta(pattern=r"\S")]
-Effort = Annotated[str, Meta(pattern=r"^[a-z0-9_-]{1,32}$")]
-Url = Annotated[str, Meta(pattern=r"^https?://[^\s/]+\S*$")]
-AbsolutePath = Annotated[str, Meta(pattern=r"^/")]
-UserPath = Annotated[str, Meta(pattern=r"^(/|~$|~/)")]
-Color = Annotated[int, Meta(ge=0, le=15)] | Annotated[str, Meta(pattern=r"\S")]
+Texts = tuple[str, ...]
+Auto = Literal["auto", "on", "off"]
+Color = int | str
 
 
-class _Table(Struct, frozen=True, forbid_unknown_fields=True):
-    pass
+class Table(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A table of the file."""
 
 
-class ModelEntry(_Table, frozen=True):
+class ModelEntry(Table, frozen=True):
     """A model that the catalog lacks, or new limits for one that it has."""
 
-    id: Text
-    context_window: Annotated[int, Meta(ge=1000, le=100_000_000)] | None = None
-    max_output_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    id: str
+    context_window: int | None = None
+    max_output_tokens: int | None = None
 
 
-Models = tuple[Text | ModelEntry, ...]
+Models = tuple[str | ModelEntry, ...]
 
 
-class Model(_Table, frozen=True):
-    """[model]: who answers."""
+class Model(Table, frozen=True):
+    """Who answers."""
 
     provider: Literal["openai", "openai-api", "anthropic-api", "compatible", "demo"] | None = None
-    name: Text | None = None
-    effort: Effort | None = None
+    name: str | None = None
+    effort: str | None = None
     system_prompt: str | None = None
-    max_output_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    max_output_tokens: int | None = None
 
 
-class OpenAI(_Table, frozen=True):
-    """[openai]: the subscription and the public API."""
+class OpenAI(Table, frozen=True):
+    """OpenAI: the subscription and the public API."""
 
-    originator: Text = "efr"
+    originator: str = "efr"
     models: Models = ()
-    subscription_base_url: Url | None = None
-    api_base_url: Url | None = None
-    websocket: Literal["auto", "on", "off"] = "auto"
-    organization: Text | None = None
-    project: Text | None = None
+    subscription_base_url: str | None = None
+    api_base_url: str | None = None
+    websocket: Auto = "auto"
+    organization: str | None = None
+    project: str | None = None
 
 
-class Anthropic(_Table, frozen=True):
-    """[anthropic]: the Messages API."""
+class Anthropic(Table, frozen=True):
+    """Anthropic: the Messages API."""
 
-    base_url: Url | None = None
+    base_url: str | None = None
     models: Models = ()
     cache_ttl: Literal["auto", "5m", "1h"] = "auto"
-    workspace_id: Text | None = None
+    workspace_id: str | None = None
 
 
-class Compatible(_Table, frozen=True):
-    """[compatible]: any OpenAI-compatible server."""
+class Compatible(Table, frozen=True):
+    """Any server that speaks OpenAI's API, such as one on your own machine."""
 
-    base_url: Url | None = None
+    base_url: str | None = None
     models: Models = ()
 
 
-class Permissions(_Table, frozen=True):
-    """[permissions]: the default mode and more secrets."""
+class CommandEntry(Table, frozen=True):
+    """One simple command, in a rule."""
+
+    program: str
+    args: Texts = ()
+    forbid: Texts = ()
+    min_operands: int = 0
+    max_operands: int | None = None
+    max_options: int | None = None
+    under: str | None = None
+    check: str | None = None
+
+
+class ExitEntry(Table, frozen=True):
+    """One way out of the sandbox, in a rule."""
+
+    kind: Literal["host", "host_view", "bus", "socket", "write", "destructive", "upload", "outside"]
+    host: str | None = None
+    port: int | None = None
+    under: str | None = None
+    program: str | None = None
+    args: Texts = ()
+    bus: str | None = None
+    name: str | None = None
+    members: Texts = ()
+    path: str | None = None
+    remote: str | None = None
+    url: str | None = None
+
+
+class ResourceEntry(Table, frozen=True, rename={"class_": "class"}):
+    """What a rule is about: one of these."""
+
+    class_: Literal["secrets", "scratch", "user_config", "user_data", "system"] | None = None
+    under: str | None = None
+    command: CommandEntry | None = None
+    exit: ExitEntry | None = None
+
+
+class RuleEntry(Table, frozen=True):
+    """One rule."""
+
+    action: Literal["any", "read", "write", "execute", "network", "exit"]
+    resource: Literal["any", "project"] | ResourceEntry
+    effect: Literal["allow", "ask", "deny"]
+    matches: Texts = ()
+    matches_not: Texts = ()
+
+
+class Permissions(Table, frozen=True):
+    """The default mode, secrets, and your own rules; see [permissions.md](permissions.md)."""
 
     mode: Literal["manual", "cautious", "auto", "full"] = "cautious"
     allow_full: bool = False
-    secret_paths: tuple[UserPath, ...] = ()
+    secret_paths: Texts = ()
+    rules: tuple[RuleEntry, ...] = ()
 
 
-class Shell(_Table, frozen=True):
-    """[shell]: the hidden shell."""
+class Shell(Table, frozen=True):
+    """The hidden shell, in which the agent runs commands."""
 
-    program: AbsolutePath | None = None
+    program: str | None = None
     login: bool = True
-    idle_minutes: Annotated[int, Meta(ge=0, le=525_600)] = 60
+    idle_minutes: int = 60
     sudo_cache: Literal["keep", "per_call"] = "keep"
-    interactive_timeout_minutes: Annotated[int, Meta(ge=1, le=1440)] = 60
+    interactive_timeout_minutes: int = 60
 
 
-class Conversation(_Table, frozen=True):
-    """[conversation]: queue, questions, streams, terminals."""
+class Conversation(Table, frozen=True):
+    """Conversations: their queue, their questions, their terminals."""
 
-    max_queued: Annotated[int, Meta(ge=1, le=1024)] = 16
-    approval_timeout_secs: Annotated[int, Meta(ge=1, le=604_800)] | None = None
-    update_interval_ms: Annotated[int, Meta(ge=0, le=60_000)] = 200
-    draft_interval_ms: Annotated[int, Meta(ge=0, le=1000)] = 16
-    tty_idle_hours: Annotated[int, Meta(ge=0, le=8760)] = 12
+    max_queued: int = 16
+    approval_timeout_secs: int | None = None
+    update_interval_ms: int = 200
+    draft_interval_ms: int = 16
+    tty_idle_hours: int = 12
     repo_hint: bool = True
     follow_project: bool = True
 
 
-class Resume(_Table, frozen=True):
-    """[resume]: how `,resume` shows conversations."""
+class Resume(Table, frozen=True):
+    """How `,resume` shows conversations."""
 
     picker: Literal["auto", "list"] = "auto"
 
 
-class Compaction(_Table, frozen=True):
-    """[compaction]: when the context is summarised."""
+class Compaction(Table, frozen=True):
+    """When a long conversation is summarised."""
 
     auto: bool = True
-    auto_at: Annotated[int, Meta(ge=1, le=99)] = 76
+    auto_at: int = 76
 
 
-class Remote(_Table, frozen=True):
-    """[remote]: the tailnet listener."""
+class Network(Table, frozen=True):
+    """The network of calls in the sandbox."""
+
+    netview: bool = True
+    proxy: bool = True
+    allow: Texts = (
+        "pypi.org",
+        "files.pythonhosted.org",
+        "registry.npmjs.org",
+        "index.crates.io",
+        "static.crates.io",
+        "proxy.golang.org",
+        "sum.golang.org",
+        "rubygems.org",
+        "index.rubygems.org",
+    )
+    deny: Texts = ()
+    upload_kib: int = 256
+    max_connections: int = 64
+    plain_http: bool = False
+    bus_filter: bool = True
+
+
+class Remote(Table, frozen=True):
+    """Phones, over the tailnet."""
 
     enabled: bool = False
-    port: Annotated[int, Meta(ge=0, le=65535)] = 0
+    port: int = 0
 
 
-class Colors(_Table, frozen=True):
-    """[render.colors]: one colour per role."""
+class Classifier(Table, frozen=True):
+    """The model that answers for you where it may."""
+
+    enabled: bool = True
+    model: str | None = None
+    timeout_secs: int = 20
+
+
+class Sandbox(Table, frozen=True):
+    """What a contained call sees, may write, and gets of your environment."""
+
+    enabled: bool = True
+    bwrap: str | None = None
+    write_projects: Literal["turn", "named", "all"] = "named"
+    write_roots: Texts = ()
+    caches: Texts = (
+        "~/.cargo",
+        "~/.rustup",
+        "~/.cache",
+        "~/go/pkg/mod",
+        "~/.npm",
+        "~/.bun/install/cache",
+        "~/.local/share/pnpm/store",
+        "~/.m2/repository",
+        "~/.gradle/caches",
+    )
+    cache_mode: Literal["overlay", "tmp", "readonly"] = "tmp"
+    cache_days: int = 14
+    cache_max_gib: int = 20
+    mask: Texts = ()
+    mask_globs: Texts = (".env", ".env.*", "!.env.example", "!.env.sample", "!.env.template")
+    protect: Texts = ()
+    env_deny: Texts = ()
+    env_keep: Texts = ()
+    promote_env: Texts = (
+        "RUST_LOG",
+        "RUST_BACKTRACE",
+        "NODE_ENV",
+        "DEBUG",
+        "CI",
+        "NO_COLOR",
+        "FORCE_COLOR",
+        "TZ",
+        "LANG",
+        "LC_*",
+    )
+    export_deny: Texts = ()
+    synced_dirs: Texts = ("~/Dropbox", "~/Nextcloud", "~/Sync", "~/OneDrive", "~/MEGA")
+    surface_files: Texts = (
+        "Makefile",
+        "build.rs",
+        "package.json",
+        ".envrc",
+        "rust-toolchain.toml",
+        "justfile",
+        "*.mk",
+        "CMakeLists.txt",
+        "setup.py",
+        "pyproject.toml",
+        "conftest.py",
+        ".vscode/tasks.json",
+        ".nvim.lua",
+        ".exrc",
+        ".mise.toml",
+        ".tool-versions",
+        "flake.nix",
+        ".pre-commit-config.yaml",
+        ".cargo/config.toml",
+        ".cargo/config",
+        ".npmrc",
+        ".yarnrc.yml",
+        ".pnpmfile.cjs",
+    )
+    offline_hints: bool = True
+    rebuildable: Texts = ("target", "node_modules", "dist", "build", ".venv")
+
+
+class Snapshot(Table, frozen=True):
+    """The copies from which `efr diff` and undo work."""
+
+    enabled: bool = True
+    max_file_mib: int = 10
+    ignored: Literal["none", "small"] = "small"
+    max_files: int = 20000
+    keep_turns: int = 50
+    max_age_days: int = 30
+
+
+class Undo(Table, frozen=True):
+    """Taking back a turn."""
+
+    enabled: bool = True
+
+
+class Jobs(Table, frozen=True):
+    """Jobs in the background."""
+
+    wakes: bool = True
+    wakes_per_hour: int = 12
+    wakes_per_hour_all: int = 30
+    max_minutes: int = 240
+    memory_max_mib: int | None = None
+    pids_max: int | None = None
+
+
+class DiffColors(Table, frozen=True):
+    """The colours of a diff."""
+
+    add: Color | None = None
+    remove: Color | None = None
+    hunk: Color | None = None
+
+
+class Colors(Table, frozen=True):
+    """A colour for each role: `"#rrggbb"`, a slot 0–15, or a name such as `"bright-blue"`."""
 
     text: Color | None = None
     muted: Color | None = None
@@ -133,28 +317,28 @@ class Colors(_Table, frozen=True):
     warning: Color | None = None
     error: Color | None = None
     quote: Color | None = None
-    diff: dict[Literal["add", "remove", "hunk"], Color] = {}
+    diff: DiffColors = DiffColors()
 
 
-class Render(_Table, frozen=True):
-    """[render]: how `efr` draws. Only the command reads it."""
+class Render(Table, frozen=True):
+    """How the command `efr` draws."""
 
-    theme: Text | None = None
-    theme_dark: Text = "catppuccin-mocha"
-    theme_light: Text = "catppuccin-latte"
-    palette: UserPath | None = None
+    theme: str | None = None
+    theme_dark: str = "catppuccin-mocha"
+    theme_light: str = "catppuccin-latte"
+    palette: str | None = None
     motion: bool = True
     turn_summary: bool = True
-    diff_lines: Annotated[int, Meta(ge=0, le=1000)] = 20
-    progress: Literal["auto", "on", "off"] = "auto"
+    diff_lines: int = 20
+    progress: Auto = "auto"
     turn_input: bool = True
     colors: Colors = Colors()
 
 
-class Settings(_Table, frozen=True):
+class Settings(Table, frozen=True):
     """The whole file."""
 
-    log: Text = "info"
+    log: str = "info"
     screen: Literal["auto", "vt100", "ghostty"] = "auto"
     model: Model = Model()
     openai: OpenAI = OpenAI()
@@ -165,25 +349,11 @@ class Settings(_Table, frozen=True):
     conversation: Conversation = Conversation()
     resume: Resume = Resume()
     compaction: Compaction = Compaction()
+    network: Network = Network()
     remote: Remote = Remote()
+    classifier: Classifier = Classifier()
+    sandbox: Sandbox = Sandbox()
+    snapshot: Snapshot = Snapshot()
+    undo: Undo = Undo()
+    jobs: Jobs = Jobs()
     render: Render = Render()
-
-
-RESTART_KEYS = frozenset(
-    {
-        "screen",
-        "model.provider",
-        "openai.originator",
-        "openai.subscription_base_url",
-        "openai.api_base_url",
-        "openai.websocket",
-        "openai.organization",
-        "openai.project",
-        "anthropic.base_url",
-        "anthropic.cache_ttl",
-        "anthropic.workspace_id",
-        "compatible.base_url",
-        "remote.enabled",
-        "remote.port",
-    }
-)  # a running daemon keeps the old value of these; `efr status` lists them

@@ -67,7 +67,7 @@ def test_the_users_colours_win_over_the_palette_file(tmp_path: Path) -> None:
         ('[render]\npalette = "/none.toml"\n', "", "config.toml: render.palette /none.toml"),
         ('[render]\npalette = "~/p.toml"\n', "[colors]\nx = 1\n", "x is no colour role"),
         ('[render]\npalette = "~/p.toml"\n', "[colors\n", "render.palette"),
-        ('[render.colors]\ncode = "crimson"\n', "", "'crimson' is no colour"),
+        ('[render.colors]\ncode = "crimson"\n', "", 'not "crimson"; the defaults are used'),
         ("[render\n", "", "the defaults are used"),
     ],
 )

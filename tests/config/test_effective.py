@@ -1,8 +1,9 @@
-"""The effective view of the settings."""
+"""The effective view of the settings. `defaults.txt` is the view of an empty file."""
 
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 
 from efr.config.effective import render
 from efr.config.load import known_keys, read
@@ -17,6 +18,11 @@ system_prompt = "one\\ntwo"
 models = ["a", { id = "b", context_window = 2000 }]
 [render.colors]
 text = "#ff0000"
+[[permissions.rules]]
+action = "execute"
+effect = "allow"
+resource = { command = { program = "ls", max_options = 1 } }
+matches = ["ls -l"]
 """
 
 
@@ -41,7 +47,11 @@ def test_each_value_says_where_it_comes_from() -> None:
     assert shown["anthropic.models"] == "(from the API)  # default"
     assert shown["compatible.models"] == "(from the server)  # default"
     assert shown["render.colors.text"] == '"#ff0000"  # file'
-    assert shown["render.colors.diff"] == "{}  # default"
+    assert shown["render.colors.diff.add"] == "(unset)  # default"
+    assert shown["permissions.rules"] == (
+        '[{ action = "execute", resource = { command = { program = "ls", max_options = 1 } },'
+        ' effect = "allow", matches = ["ls -l"] }]  # file'
+    )
     assert shown["shell.login"] == "true  # default"
     assert shown["conversation.max_queued"] == "16  # default"
 
@@ -51,3 +61,8 @@ def test_shown_values_are_toml() -> None:
         value = line.rsplit("  # ", 1)[0]
         if value[0] not in "(<":
             assert tomllib.loads(f"x = {value}"), key
+
+
+def test_the_view_of_an_empty_file_is_as_it_was() -> None:
+    frozen = Path(__file__).with_name("defaults.txt").read_text()
+    assert render(Settings(), b"", {}) == frozen
