@@ -55,3 +55,27 @@ class FileChanged(RegistryError):
     def __init__(self, path: Path) -> None:
         super().__init__(f"{path} was changed meanwhile")
         self.path = path
+
+
+class WriteFailed(Exception):
+    """config.toml was not written. The message says why, `path` which file."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path}: {why}")
+        self.path = path
+        self.why = why
+
+
+class ChangedMeanwhile(WriteFailed):
+    """Somebody else wrote the file after it was read for the change."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "it was changed meanwhile; nothing was written")
+
+
+class LinkToNothing(WriteFailed):
+    """The file is a link whose target does not exist."""
+
+    def __init__(self, path: Path, target: str) -> None:
+        super().__init__(path, f"it is a link to {target}, which does not exist")
+        self.target = target
