@@ -6,7 +6,7 @@ Owns what was asked and until when an answer is waited for. Runs on the session'
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from efr.base.clock import Clock
 from efr.cli.view.live import Queued, Shown
@@ -18,7 +18,8 @@ from efr.wire import types as t
 
 ANSWER_S = 3.0  # an interrupt is answered at once; longer means that the daemon is stuck
 
-Answered = Callable[[m.TurnInterruptResult], None]
+if TYPE_CHECKING:  # loads with the first interrupt
+    Answered = Callable[[m.TurnInterruptResult], None]
 
 
 class Interrupt:

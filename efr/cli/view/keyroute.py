@@ -24,11 +24,7 @@ from efr.wire import events as ev
 from efr.wire import methods as m
 from efr.wire import types as t
 
-_DECISIONS = {
-    "y": t.ApprovalDecision.ALLOW,
-    "n": t.ApprovalDecision.DENY,
-    "a": t.ApprovalDecision.ALLOW_ALWAYS,
-}
+_DECISIONS = {"y": "allow", "n": "deny", "a": "allow_always"}
 
 
 class Stage(Protocol):
@@ -178,9 +174,10 @@ class KeyRoute:
         if question is None or question.asked.call_id != self._shown.asking or key.name != "text":
             return
         keys = "yna" if question.can_always else "yn"
-        decision = next((_DECISIONS[char] for char in key.text if char in keys), None)
-        if decision is None:
+        pressed = next((char for char in key.text if char in keys), None)
+        if pressed is None:
             return
+        decision = t.ApprovalDecision(_DECISIONS[pressed])
         call_id, self._shown.asking = self._shown.asking, ""
         view.answered(call_id)
         if question.asked.interactive and decision is not t.ApprovalDecision.DENY and self._relay:

@@ -269,7 +269,7 @@ class Session:
         view.take_event(envelope, self._clock.monotonic())
         if self._keyboard is None:
             view.commit_question()  # nobody answers it here, so it is text like any other
-        if view.over or isinstance(event, ev.ApprovalRequested | ev.ToolCallInputChanged):
+        if view.over or ev.kind_of(event) in {"approval_requested", "tool_call_input_changed"}:
             self._at_once()
 
     def _name_scope(self, event: ev.TurnStarted) -> None:

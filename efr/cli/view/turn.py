@@ -1,7 +1,8 @@
 """A turn as its events and drafts tell it: committed blocks, and what is still open.
 
 Pure: items and the time in, rows out. The same object serves the terminal and the pipe, which
-differ in where blocks go. Rules: docs/efr.md, "The view of a turn".
+differ in where blocks go. Rules: docs/efr.md, "The view of a turn". Handlers are found by the
+event's kind, so that a family of events loads when its first one comes.
 """
 
 from __future__ import annotations
@@ -23,6 +24,17 @@ from efr.wire import methods as m
 from efr.wire import types as t
 
 Envelope = ev.EventEnvelope | m.SubscribeEvent
+
+# After one of these the drafts from before it show nothing new.
+_ENDS_DRAFTS = frozenset(
+    {
+        "assistant_message_completed",
+        "tool_call_started",
+        "turn_completed",
+        "turn_failed",
+        "turn_interrupted",
+    }
+)
 
 
 class TurnOptions(NamedTuple):
@@ -70,46 +82,46 @@ class TurnView:
         self._handlers = self._of_the_turn()
         self._others = self._of_others()
 
-    def _of_the_turn(self) -> dict[type, Callable[[Any, float], None]]:
+    def _of_the_turn(self) -> dict[str, Callable[[Any, float], None]]:
         """Who takes an event of the followed turn."""
         return {
-            ev.TurnStarted: self._turn_started,
-            ev.TurnCompleted: self._turn_ended,
-            ev.TurnFailed: self._turn_ended,
-            ev.TurnInterrupted: self._turn_ended,
-            ev.TurnCancelled: self._turn_cancelled,
-            ev.PromptWithdrawn: self._prompt_withdrawn,
-            ev.TurnInterruptRequested: self._interrupt_requested,
-            ev.TurnSteered: self._turn_steered,
-            ev.SteeringWithdrawn: self._steering_withdrawn,
-            ev.SteeringDelivered: self._steering_delivered,
-            ev.AssistantMessageUpdated: self._message_updated,
-            ev.AssistantMessageCompleted: self._message_completed,
-            ev.ToolCallStarted: self._call_started,
-            ev.ToolCallOutputUpdated: self._call_output,
-            ev.ToolCallInputChanged: self._call_input,
-            ev.ToolCallCompleted: self._call_completed,
-            ev.ApprovalRequested: self._approval_requested,
-            ev.ApprovalResolved: self._approval_resolved,
-            ev.ApprovalExpired: self._approval_expired,
-            ev.AlwaysRuleSaved: self._rule_saved,
-            ev.ExitReviewStarted: self._review_started,
-            ev.ExitJudged: self._exit_judged,
-            ev.ClassifierPaused: self._classifier_paused,
-            ev.TurnSurfaceReport: self._surface_report,
-            ev.ConversationCompacted: self._compacted,
-            ev.JobStarted: self._job_started,
+            "turn_started": self._turn_started,
+            "turn_completed": self._turn_ended,
+            "turn_failed": self._turn_ended,
+            "turn_interrupted": self._turn_ended,
+            "turn_cancelled": self._turn_cancelled,
+            "prompt_withdrawn": self._prompt_withdrawn,
+            "turn_interrupt_requested": self._interrupt_requested,
+            "turn_steered": self._turn_steered,
+            "steering_withdrawn": self._steering_withdrawn,
+            "steering_delivered": self._steering_delivered,
+            "assistant_message_updated": self._message_updated,
+            "assistant_message_completed": self._message_completed,
+            "tool_call_started": self._call_started,
+            "tool_call_output_updated": self._call_output,
+            "tool_call_input_changed": self._call_input,
+            "tool_call_completed": self._call_completed,
+            "approval_requested": self._approval_requested,
+            "approval_resolved": self._approval_resolved,
+            "approval_expired": self._approval_expired,
+            "always_rule_saved": self._rule_saved,
+            "exit_review_started": self._review_started,
+            "exit_judged": self._exit_judged,
+            "classifier_paused": self._classifier_paused,
+            "turn_surface_report": self._surface_report,
+            "conversation_compacted": self._compacted,
+            "job_started": self._job_started,
         }
 
-    def _of_others(self) -> dict[type, Callable[[Any, float], None]]:
+    def _of_others(self) -> dict[str, Callable[[Any, float], None]]:
         """Who takes an event of the conversation that is not the turn's."""
         return {
-            ev.ConversationCompacted: self._compacted,
-            ev.PresenceChanged: self._presence_changed,
-            ev.JobEnded: self._job_ended,
-            ev.JobWatchMatched: self._job_watch,
-            ev.ShellCommandDetached: self._detached,
-            ev.ShellCommandEnded: self._detached_ended,
+            "conversation_compacted": self._compacted,
+            "presence_changed": self._presence_changed,
+            "job_ended": self._job_ended,
+            "job_watch_matched": self._job_watch,
+            "shell_command_detached": self._detached,
+            "shell_command_ended": self._detached_ended,
         }
 
     @property
@@ -132,19 +144,20 @@ class TurnView:
     def take_event(self, envelope: Envelope, now: float) -> None:
         """An event of the conversation, in order."""
         event = envelope.event
+        kind = ev.kind_of(event)
         turn_id = getattr(event, "turn_id", None)
         if turn_id == self.turn_id:
             self.activity.heard(now)
             if isinstance(event, ev.TurnSteered):
                 self.steers[envelope.seq] = event.text
-            if isinstance(event, ev.AssistantMessageCompleted | ev.ToolCallStarted | End):
+            if kind in _ENDS_DRAFTS:
                 self._shown_seq = envelope.seq
-            handler = self._handlers.get(type(event))
+            handler = self._handlers.get(kind)
         elif turn_id is not None:
             self._take_front(event, now)
             return
         else:
-            handler = self._others.get(type(event))
+            handler = self._others.get(kind)
         if handler is not None:
             handler(event, now)
 

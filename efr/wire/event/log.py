@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from efr.wire.codec import decode_event_object, encode, read_json
 from efr.wire.errors import BadValue
 from efr.wire.event.base import UnknownEvent
-from efr.wire.event.union import Event
+
+if TYPE_CHECKING:
+    from efr.wire.event.union import Event
 
 
 def encode_event(event: Event) -> bytes:
