@@ -4,11 +4,12 @@ A frame's bytes on a stream are `framing`; what stands in `params` and `item` is
 Facts: protocol, client frames and server frames.
 """
 
+from collections.abc import Callable
 from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 from msgspec import Meta, field
 
-from efr.wire.codec import encode, from_builtins, read_json
+from efr.wire.codec import encode, from_builtins, read_json, read_own_json
 from efr.wire.errors import BadFrame, BadValue, ErrorBody
 from efr.wire.scalars import U64, Wire
 
@@ -73,7 +74,7 @@ _ANSWERS: Final[dict[str, Any]] = {
 
 def read_client_frame(body: bytes) -> ClientFrame:
     """What a client sent. Raises BadFrame, with the request's id where one can be read."""
-    frame = _object(body)
+    frame = _object(body, read_json)
     if "cancel" not in frame:
         return _as(Request, frame)
     if "method" in frame:
@@ -83,7 +84,7 @@ def read_client_frame(body: bytes) -> ClientFrame:
 
 def read_server_frame(body: bytes) -> ServerFrame:
     """What the daemon sent. Raises BadFrame, with the request's id where one can be read."""
-    frame = _object(body)
+    frame = _object(body, read_own_json)
     id = frame.get("id")
     if "item" in frame and len(frame) == 2 and type(id) is int and id >= 0:
         return ItemFrame(id, frame["item"])  # nearly every frame, and nothing left to judge
@@ -126,9 +127,9 @@ def ack_frame(id: int) -> bytes:
     return b'{"ack":%d}' % id
 
 
-def _object(body: bytes) -> dict[str, Any]:
+def _object(body: bytes, read: Callable[[bytes], Any]) -> dict[str, Any]:
     try:
-        frame = read_json(body)
+        frame = read(body)
     except BadValue as bad:
         raise BadFrame(None, bad.why) from bad
     if type(frame) is not dict:
