@@ -138,7 +138,7 @@ def _run_fzf(run: Run, asker: Asker, fzf: Fzf, query: str) -> tuple[int, tuple[s
         )
     lines = [*done.stdout.decode("utf-8", "replace").split("\n"), "", "", ""]
     chosen = lines[2].partition("\t")[0]
-    return done.returncode, (lines[0], lines[1], chosen if WHOLE_ID.fullmatch(chosen) else "")
+    return done.returncode, (lines[0], lines[1], chosen if re.fullmatch(WHOLE_ID, chosen) else "")
 
 
 def arguments(fzf: Fzf) -> list[str]:

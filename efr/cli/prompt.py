@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from efr.cli.errors import UsageError
 from efr.cli.handover import PROMPT_LIMIT, Handover
 
-WHOLE_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+WHOLE_ID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 MODES = ("manual", "cautious", "auto", "full")
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)"
+_SURROGATE = "[\ud800-\udfff]"
 _U32, _I32 = range(2**32), range(-(2**31), 2**31)
 
 _CONTEXT: dict[str, type | range] = {
@@ -148,14 +148,14 @@ def recent_commands(text: str) -> list[dict[str, Any]]:
         return []
     found = [_picked(entry, _RECENT) for entry in entries if isinstance(entry, dict)]
     for entry in found:
-        if not _TIME.fullmatch(str(entry.get("ended_at", ""))):
+        if not re.fullmatch(_TIME, str(entry.get("ended_at", ""))):
             entry.pop("ended_at", None)
     return [entry for entry in found if entry.get("command")]
 
 
 def clean(text: str) -> str:
     """Text as JSON can carry it: a surrogate, such as a byte that is no UTF-8, becomes U+FFFD."""
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+    return text if text.isascii() else re.sub(_SURROGATE, "\ufffd", text)
 
 
 def _object(text: str) -> dict[str, Any]:

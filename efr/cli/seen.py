@@ -42,7 +42,7 @@ def recall(run: Run, tty: str | None) -> list[str] | None:
     except (OSError, ValueError):
         return None
     fresh = 0 <= age_s <= KEPT_S
-    return ids if fresh and all(map(WHOLE_ID.fullmatch, ids)) else None
+    return ids if fresh and all(re.fullmatch(WHOLE_ID, id) for id in ids) else None
 
 
 def _file(run: Run, tty: str | None) -> Path | None:

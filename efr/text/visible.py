@@ -2,7 +2,7 @@
 
 Pure. Control characters become their pictures, format characters (direction marks, zero-width
 signs) and lone surrogates become U+FFFD. Sources: Unicode categories Cc, Cf and Cs; the block
-"Control Pictures" (U+2400).
+"Control Pictures" (U+2400). What Python calls printable has none of them.
 """
 
 from __future__ import annotations
@@ -42,22 +42,26 @@ def _character_class(ranges: tuple[tuple[int, int], ...]) -> str:
     return "".join(f"{re.escape(chr(a))}-{re.escape(chr(b))}" for a, b in ranges)
 
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_FORMAT = re.compile(f"[{_character_class((*FORMAT_RANGES, (0xD800, 0xDFFF)))}]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_BLANKS = re.compile("\r\n|[\n\t\u2028\u2029]")  # what a one-line place shows as one blank
-_LINES = re.compile("\r\n|[\u2028\u2029]")
+_CONTROL = r"[\x00-\x1f\x7f-\x9f]"
+_FORMAT = f"[{_character_class((*FORMAT_RANGES, (0xD800, 0xDFFF)))}]"
+_SURROGATE = "[\ud800-\udfff]"
+_BLANKS = "\r\n|[\n\t\u2028\u2029]"  # what a one-line place shows as one blank
+_LINES = "\r\n|[\u2028\u2029]"
 
 
 def visible_line(text: str) -> str:
     """For a one-line place: line ends and tabs become blanks, the rest as `visible_text`."""
-    return _FORMAT.sub(_REPLACEMENT, _CONTROL.sub(_picture, _BLANKS.sub(" ", text)))
+    if text.isprintable():
+        return text
+    return re.sub(_FORMAT, _REPLACEMENT, re.sub(_CONTROL, _picture, re.sub(_BLANKS, " ", text)))
 
 
 def visible_text(text: str, *, keep_format: bool = False) -> str:
     """For a place of several lines: newlines and tabs stay. `keep_format`: a model's Markdown."""
-    shown = _CONTROL.sub(_picture_of_inner, _LINES.sub("\n", text))
-    return (_SURROGATE if keep_format else _FORMAT).sub(_REPLACEMENT, shown)
+    if text.isprintable():
+        return text
+    shown = re.sub(_CONTROL, _picture_of_inner, re.sub(_LINES, "\n", text))
+    return re.sub(_SURROGATE if keep_format else _FORMAT, _REPLACEMENT, shown)
 
 
 def _picture(match: re.Match[str]) -> str:

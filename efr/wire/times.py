@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
+from functools import cache
 
-_RFC3339 = re.compile(
-    r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:([Zz])|([+-])(\d\d):(\d\d))",
-    re.ASCII,
-)
-# Nearly every time: as it is written, of a year with four digits and a day that no month lacks.
-_WRITTEN = re.compile(
-    r"[1-9]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"
-    r"(?:\.\d{0,8}[1-9])?Z",
-    re.ASCII,
-)
+_RFC3339 = r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:([Zz])|([+-])(\d\d):(\d\d))"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
+
+
+@cache
+def _written() -> re.Pattern[str]:
+    """Nearly every time: as it is written, of four-digit years and days that no month lacks."""
+    return re.compile(
+        r"[1-9]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"
+        r"(?:\.\d{0,8}[1-9])?Z",
+        re.ASCII,
+    )
 
 
 def canonical_time(text: str) -> str:
@@ -29,7 +31,7 @@ def canonical_time(text: str) -> str:
     Raises ValueError for text that is no RFC 3339 time, has no offset, or has more than nine
     digits of fraction.
     """
-    return text if _WRITTEN.fullmatch(text) else _join(*_split(text))
+    return text if _written().fullmatch(text) else _join(*_split(text))
 
 
 def time_from_us(us: int) -> str:
@@ -49,7 +51,7 @@ def time_to_us(time: str) -> int:
 
 def _split(text: str) -> tuple[datetime, str]:
     """The whole second in UTC, and the digits of the fraction."""
-    found = _RFC3339.fullmatch(text)
+    found = re.fullmatch(_RFC3339, text, re.ASCII)
     if found is None:
         raise ValueError("not an RFC 3339 time with an offset")
     date, clock, fraction, _zulu, sign, hours, minutes = found.groups()

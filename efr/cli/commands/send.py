@@ -6,6 +6,7 @@ loads while the model is thinking. `bench/cli.py` measures it.
 
 from __future__ import annotations
 
+import re
 import signal
 
 from efr.cli import dial, handover, prompt
@@ -59,7 +60,7 @@ def _send(run: Run, *, new: bool) -> int:
 def _conversation(run: Run) -> str:
     """The whole id of `--conversation`, "" without one. A start of an id is looked up."""
     wanted = str(run.args.get("--conversation") or "")
-    if not wanted or prompt.WHOLE_ID.fullmatch(wanted):
+    if not wanted or re.fullmatch(prompt.WHOLE_ID, wanted):
         return wanted
     from efr.cli.conversations import resolve
     from efr.client import connect

@@ -42,13 +42,13 @@ _TAIL_LINES = 3
 _DETAILS = ("command", "cmd", "path", "file", "url", "query")
 _FILE_TOOLS = {"read_file": "read", "write_file": "write", "edit": "edit"}
 # The shell tool's last line, written for the model: how the command ended, and where.
-_END_LINE = re.compile(
+_END_LINE = (
     r"\[(?:(?P<code>exit code -?\d+)|(?P<why>stopped|not run|the shell exited|still running)"
     r"(?P<more>[^;]*?)(?:;.*?)?)(?:, cwd .*)?\]"
 )
 _WRAPPED_ROWS = 3  # of one line of output under a failed call
-_PATCH_FILE = re.compile(r"^\*\*\* (Add|Delete|Update) File: *(.*)$")
-_PATCH_MOVE = re.compile(r"^\*\*\* Move to: *(.*)$")
+_PATCH_FILE = r"^\*\*\* (Add|Delete|Update) File: *(.*)$"
+_PATCH_MOVE = r"^\*\*\* Move to: *(.*)$"
 
 
 class CallName(NamedTuple):
@@ -94,11 +94,11 @@ def _patch_files(patch: str) -> list[str]:
     """Each file of a patch: its path and counts, a delete, or a move."""
     files: list[list[str | int]] = []  # kind, path, moved to, added, removed
     for line in patch.splitlines():
-        if found := _PATCH_FILE.match(line.strip()):
+        if found := re.match(_PATCH_FILE, line.strip()):
             files.append([found[1], found[2].strip(), "", 0, 0])
         elif not files:
             continue
-        elif moved := _PATCH_MOVE.match(line.strip()):
+        elif moved := re.match(_PATCH_MOVE, line.strip()):
             files[-1][2] = moved[1].strip()
         elif line.startswith(("+", "-")):
             place = 3 if line[0] == "+" else 4
@@ -238,7 +238,7 @@ def result_rows(
 def _told_apart(output: str) -> tuple[str, str]:
     """(what the command printed, how it ended when not by itself)."""
     body, _, last = output.rstrip("\n").rpartition("\n")
-    found = _END_LINE.fullmatch(last)
+    found = re.fullmatch(_END_LINE, last)
     if found is None:
         return output, ""
     return body, f"{found['why']}{found['more']}" if found["why"] else ""

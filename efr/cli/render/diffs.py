@@ -14,8 +14,8 @@ from efr.cli.render.fence import diff_style
 from efr.cli.render.spans import MUTED, Line, Span, Style, row
 from efr.text.visible import visible_text
 
-_HUNK = re.compile(r"^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
-_CUT = re.compile(r"^\.\.\. (\d+) more lines$")
+_HUNK = r"^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@"
+_CUT = r"^\.\.\. (\d+) more lines$"
 _SIDES = ("a/", "b/")
 _STYLES = {"+": Style("diff.add"), "-": Style("diff.remove")}
 
@@ -45,14 +45,14 @@ def _split(lines: list[str]) -> Iterator[tuple[str, str, list[str], int]]:
     left_old = left_new = 0  # lines that the open hunk still has on either side
     for index, line in enumerate(lines):
         inside = left_old > 0 or left_new > 0
-        if inside and not _CUT.match(line):
+        if inside and not re.match(_CUT, line):
             body.append(line)
             left_old -= line[:1] in {"-", " ", ""}
             left_new -= line[:1] in {"+", " ", ""}
-        elif hunk := _HUNK.match(line):
+        elif hunk := re.match(_HUNK, line):
             body.append(line)
             left_old, left_new = int(hunk[1] or 1), int(hunk[2] or 1)
-        elif cut := _CUT.match(line):
+        elif cut := re.match(_CUT, line):
             more += int(cut[1])
             left_old = left_new = 0
         elif line.startswith("--- ") and lines[index + 1 : index + 2]:

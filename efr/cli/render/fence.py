@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from efr.cli.render.spans import CODE, EMPTY, MUTED, PLAIN, Line, Span, Style, row
 
-_OPENING = re.compile(r"^(?P<indent> {0,3})(?P<mark>`{3,}|~{3,})(?P<info>.*)$")
-_NAMED = re.compile(r"""(?:title|file|filename)=(?:"([^"]+)"|'([^']+)'|(\S+))""")
+_OPENING = r"^(?P<indent> {0,3})(?P<mark>`{3,}|~{3,})(?P<info>.*)$"
+_NAMED = r"""(?:title|file|filename)=(?:"([^"]+)"|'([^']+)'|(\S+))"""
 _UNLABELLED = frozenset({"", "text", "txt", "plain", "plaintext", "diff", "patch", "udiff"})
 _DIFFS = frozenset({"diff", "patch", "udiff"})
 
@@ -46,7 +46,7 @@ class Fence(NamedTuple):
 
 def opening(line: str) -> Fence | None:
     """The fence that `line` opens, or None."""
-    found = _OPENING.match(line)
+    found = re.match(_OPENING, line)
     if not found or (found["mark"][0] == "`" and "`" in found["info"]):
         return None
     return Fence(len(found["indent"]), found["mark"], found["info"].strip())
@@ -54,7 +54,7 @@ def opening(line: str) -> Fence | None:
 
 def label(fence: Fence) -> Line:
     """The muted row above the code: the file when the fence names one, else the language."""
-    named = _NAMED.search(fence.info)
+    named = re.search(_NAMED, fence.info)
     words = fence.info.split()
     if named:
         return row(next(group for group in named.groups() if group), MUTED)

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_SPECIAL = re.compile(r"[\\`*_~\[\]<>!&]|https?://|mailto:|/\w")  # without these: plain text
-_ADDRESS = re.compile(
+_SPECIAL = r"[\\`*_~\[\]<>!&]|https?://|mailto:|/\w"  # without these: plain text
+_ADDRESS = (
     r"(?P<url>\b(?:https?://|mailto:)[^\s<>\"`]+)"
     r"|(?<![\w/.:~-])(?P<path>/(?:[\w.@+-]+/)+[\w.@+-]*)"
 )
-_BLANK_ENDS = re.compile(r" +$", re.MULTILINE)
+_BLANK_ENDS = r"(?m) +$"
 _TRAILING = ".,;:!?'"  # ends a sentence, not an address
 _MARKS = {"strong": "bold", "em": "italic", "s": "strike"}
 
@@ -41,8 +41,8 @@ def _reader() -> MarkdownIt:
 
 def inline_lines(text: str, style: Style = PLAIN, *, quotes: bool = False) -> list[Line]:
     """The piece's rows, one for each line of its author. `quotes`: code keeps its backquotes."""
-    if not _SPECIAL.search(text):
-        return split_lines([Span(_BLANK_ENDS.sub("", text), style)])
+    if not re.search(_SPECIAL, text):
+        return split_lines([Span(re.sub(_BLANK_ENDS, "", text), style)])
     spans: list[Span] = []
     for token in _reader().parse(text):
         if token.type == "inline":
@@ -102,7 +102,7 @@ def _with_addresses(text: str, style: Style) -> list[Span]:
     """Bare addresses and absolute paths of a text become links."""
     spans: list[Span] = []
     done = 0
-    for found in _ADDRESS.finditer(text):
+    for found in re.finditer(_ADDRESS, text):
         shown = _trimmed(found[0])
         if not shown:
             continue
@@ -128,7 +128,7 @@ def _trimmed(address: str) -> str:
 
 
 def _is_path(text: str) -> bool:
-    found = _ADDRESS.fullmatch(text)
+    found = re.fullmatch(_ADDRESS, text)
     return found is not None and found["path"] is not None
 
 

@@ -9,15 +9,17 @@ table "Markdown". Each final piece is read on its own.
 from __future__ import annotations
 
 import copy
-from typing import NamedTuple, Protocol
+import re
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from efr.cli.render import fence, table
-from efr.cli.render.highlight import Highlighter, highlighter
 from efr.cli.render.inline import inline_line, inline_lines
-from efr.cli.render.lists import ListBlock
 from efr.cli.render.spans import EMPTY, MUTED, PLAIN, Line, Span, Style, row, wrap
 from efr.cli.render.starts import HEADING, QUOTE, RULE, UNDERLINE, interrupts, marker_of
 from efr.text.visible import visible_text
+
+if TYPE_CHECKING:
+    from efr.cli.render.highlight import Highlighter
 
 TAB = 4
 RULE_COLUMNS = 40  # a rule separates, it needs no full row
@@ -113,7 +115,7 @@ class MarkdownStream:
 
     def _heading_below(self, line: str) -> list[Line] | None:
         """The rows when `line` underlines the last line of a paragraph."""
-        found = UNDERLINE.match(line)
+        found = re.match(UNDERLINE, line)
         if not found or not isinstance(self._block, _Paragraph) or not self._block.lines:
             return None
         title = self._block.lines.pop()
@@ -134,16 +136,21 @@ class MarkdownStream:
 
     def _open(self, line: str) -> list[Line]:
         """Starts the block that `line` begins."""
+        if line[:1].isalpha():  # prose, as most lines: no other block begins with a letter
+            self._block = _Paragraph([line], self.options)
+            return []
         if opened := fence.opening(line):
             self._block = block = _Code(opened)
             return self._spaced(block.start())
-        if found := HEADING.match(line):
+        if found := re.match(HEADING, line):
             return self._spaced(_heading(len(found[1]), found[2] or "", self.options))
-        if RULE.match(line):
+        if re.match(RULE, line):
             return self._spaced([row("─" * min(RULE_COLUMNS, self.options.columns), MUTED)])
-        if QUOTE.match(line):
+        if re.match(QUOTE, line):
             self._block = _Quote([line], self.options)
         elif marker_of(line):
+            from efr.cli.render.lists import ListBlock
+
             self._block = block_of_list = ListBlock(self.options.columns, self._inner)
             return self._spaced(block_of_list.add(line))
         elif line.startswith(" " * TAB):
@@ -191,7 +198,7 @@ class _Paragraph:
         self._count = count
 
     def takes(self, line: str) -> bool:
-        if not line.strip() or UNDERLINE.match(line) or interrupts(line):
+        if not line.strip() or re.match(UNDERLINE, line) or interrupts(line):
             return False
         return not (self.lines and table.is_rule(line, self.lines[-1]))
 
@@ -228,6 +235,8 @@ class _Code:
     ends_blank = False
 
     def __init__(self, opened: fence.Fence) -> None:
+        from efr.cli.render.highlight import highlighter
+
         self._fence = opened
         self._diff = fence.is_diff(opened)
         self._painter: Highlighter | None = highlighter(opened.language)
@@ -300,7 +309,7 @@ class _Quote:
         self._options = options
 
     def takes(self, line: str) -> bool:
-        if QUOTE.match(line):
+        if re.match(QUOTE, line):
             return True
         return bool(line.strip()) and not interrupts(line)  # a lazy continuation
 
@@ -309,7 +318,7 @@ class _Quote:
         return []
 
     def close(self) -> list[Line]:
-        text = "\n".join(QUOTE.sub("", line) for line in self._lines)
+        text = "\n".join(re.sub(QUOTE, "", line) for line in self._lines)
         inner = self._options._replace(columns=max(self._options.columns - 2, 1), prose_wraps=True)
         bar = Span("│ ", MUTED)
         return [(bar, *_quoted(line)) for line in render(text, inner)]

@@ -18,7 +18,7 @@ from efr.cli.render.spans import Line, Span, Style, safe
 RESET = "\x1b[0m"
 NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 LINK_SCHEMES = frozenset({"http", "https", "mailto", "file"})
-_HEX_COLOR = re.compile(r"#[0-9a-fA-F]{6}")
+_HEX_COLOR = r"#[0-9a-fA-F]{6}"
 _LINK_SAFE = "%/:?#[]@!$&'()*+,;=-._~"  # the characters of RFC 3986, and its escapes
 
 
@@ -104,7 +104,7 @@ def color_of(value: int | str) -> int | str:
             return slot
     elif value.removeprefix("bright-") in NAMES:
         return NAMES.index(value.removeprefix("bright-")) + 8 * value.startswith("bright-")
-    elif _HEX_COLOR.fullmatch(value):
+    elif re.fullmatch(_HEX_COLOR, value):
         return value.lower()
     raise BadColor(f"{value!r} is no colour; use #rrggbb, 0 to 15, or a name such as bright-blue")
 

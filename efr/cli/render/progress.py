@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 RUNS, ASKS, FAILED, CLEAR = "3;0", "4;100", "2;100", "0;0"
 _LEAST = {"ghostty": (1, 2), "kitty": (0, 47)}
-_NUMBERS = re.compile(r"\d+")
+_NUMBERS = r"\d+"
 
 
 def code(state: str) -> str:
@@ -27,7 +27,7 @@ def wanted(setting: str, env: Mapping[str, str]) -> bool:
     if env.get("WT_SESSION"):
         return True
     least = _LEAST.get(env.get("TERM_PROGRAM", "").lower())
-    numbers = _NUMBERS.findall(env.get("TERM_PROGRAM_VERSION", ""))
+    numbers = re.findall(_NUMBERS, env.get("TERM_PROGRAM_VERSION", ""))
     return least is not None and tuple(int(number) for number in numbers[:2]) >= least
 
 

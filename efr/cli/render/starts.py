@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from efr.cli.render import fence
 
-HEADING = re.compile(r"^ {0,3}(#{1,6})(?: +(.*?))?(?: +#+)? *$")
-RULE = re.compile(r"^ {0,3}(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})$")
-UNDERLINE = re.compile(r"^ {0,3}(=+|-+) *$")
-QUOTE = re.compile(r"^ {0,3}> ?")
-_MARKER = re.compile(r"^(?P<indent> *)(?:[-*+]|(?P<number>\d{1,9})[.)])(?P<blanks> +|$)")
+HEADING = r"^ {0,3}(#{1,6})(?: +(.*?))?(?: +#+)? *$"
+RULE = r"^ {0,3}(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})$"
+UNDERLINE = r"^ {0,3}(=+|-+) *$"
+QUOTE = r"^ {0,3}> ?"
+_MARKER = r"^(?P<indent> *)(?:[-*+]|(?P<number>\d{1,9})[.)])(?P<blanks> +|$)"
 _CODE_INDENT = 4  # so many blanks behind a marker are code, not the marker's own
 
 
@@ -28,8 +28,8 @@ class Marker(NamedTuple):
 
 def marker_of(line: str) -> Marker | None:
     """The item that `line` starts, or None. A rule such as `* * *` is none."""
-    found = _MARKER.match(line)
-    if not found or RULE.match(line):
+    found = re.match(_MARKER, line)
+    if not found or re.match(RULE, line):
         return None
     blanks = found["blanks"]
     behind = 1 if not blanks or len(blanks) > _CODE_INDENT else len(blanks)
@@ -39,7 +39,12 @@ def marker_of(line: str) -> Marker | None:
 
 def starts_block(line: str) -> bool:
     """Whether `line` starts a fence, a heading, a rule or a quote."""
-    return bool(fence.opening(line) or HEADING.match(line) or RULE.match(line) or QUOTE.match(line))
+    return bool(
+        fence.opening(line)
+        or re.match(HEADING, line)
+        or re.match(RULE, line)
+        or re.match(QUOTE, line)
+    )
 
 
 def interrupts(line: str) -> bool:
@@ -48,6 +53,8 @@ def interrupts(line: str) -> bool:
     An item does so unless it is empty or has a number other than 1: such a number goes on with
     the sentence.
     """
+    if line[:1].isalpha():
+        return False
     if starts_block(line):
         return True
     marker = marker_of(line)

@@ -10,8 +10,8 @@ import re
 from efr.cli.render.inline import inline_line
 from efr.cli.render.spans import EMPTY, MUTED, Line, Span, hang, join, restyle, width, wrap
 
-_RULE_CELL = re.compile(r"^:?-+:?$")
-_UNESCAPED_BAR = re.compile(r"(?<!\\)\|")
+_RULE_CELL = r"^:?-+:?$"
+_UNESCAPED_BAR = r"(?<!\\)\|"
 _BETWEEN = " │ "
 
 
@@ -21,7 +21,7 @@ def cells_of(line: str) -> list[str]:
     text = text[1:] if text.startswith("|") else text
     if text.endswith("|") and not text.endswith("\\|"):
         text = text[:-1]
-    return [cell.strip().replace("\\|", "|") for cell in _UNESCAPED_BAR.split(text)]
+    return [cell.strip().replace("\\|", "|") for cell in re.split(_UNESCAPED_BAR, text)]
 
 
 def is_rule(line: str, header: str) -> bool:
@@ -29,7 +29,7 @@ def is_rule(line: str, header: str) -> bool:
     if "|" not in line + header or "-" not in line:
         return False
     cells = cells_of(line)
-    return all(_RULE_CELL.match(cell) for cell in cells) and len(cells) == len(cells_of(header))
+    return all(re.match(_RULE_CELL, cell) for cell in cells) and len(cells) == len(cells_of(header))
 
 
 def table_lines(rows: list[str], columns: int, *, quotes: bool = False) -> list[Line]:

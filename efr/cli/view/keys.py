@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 ESCAPE_S = 0.1  # as the terminal mode's VTIME: the rest of a sequence follows at once
 _PASTE_END = b"\x1b[201~"
-_SEQUENCE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|[^\[O])", re.DOTALL)
-_PLAIN = re.compile(rb"[^\x00-\x1f\x7f]+")
+_SEQUENCE = rb"(?s)\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|[^\[O])"
+_PLAIN = rb"[^\x00-\x1f\x7f]+"
 
 _NAMES = {
     b"\r": "enter",
@@ -109,12 +109,12 @@ class KeyReader:
     def _next(self) -> tuple[Key | None, int]:
         """The next key and how many bytes it has; 0 when more bytes are needed."""
         if self._held[:1] == b"\x1b":
-            found = _SEQUENCE.match(self._held)
+            found = re.match(_SEQUENCE, self._held)
             if found is None:
                 return None, 0
             name = _NAMES.get(found[0])
             return (Key(name) if name else None), len(found[0])
-        plain = _PLAIN.match(self._held)
+        plain = re.match(_PLAIN, self._held)
         if plain is None:
             name = _NAMES.get(self._held[:1])
             return (Key(name) if name else None), 1

@@ -17,8 +17,8 @@ from efr.client.secret import respond
 from efr.wire import types as t
 
 KEPT_LIMIT = 1024  # bytes typed ahead after a yes: what one answer may have
-_SECRET_PROMPT = re.compile(
-    r"\b(?:password|passphrase|passcode|verification code|one[- ]time code)|\bpin\b", re.IGNORECASE
+_SECRET_PROMPT = (
+    r"(?i)\b(?:password|passphrase|passcode|verification code|one[- ]time code)|\bpin\b"
 )
 
 
@@ -156,4 +156,4 @@ class Relay:
 def _asks_secret(tail: str) -> bool:
     """Whether the open last line of the output looks like the prompt of a secret."""
     last = tail.rpartition("\n")[2]
-    return bool(last.strip()) and bool(_SECRET_PROMPT.search(last))
+    return bool(last.strip()) and bool(re.search(_SECRET_PROMPT, last))
