@@ -177,6 +177,8 @@ class _Readers(dict[Any, Reader]):
         options = get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
         if NoneType in options:
             found = _or_none(self[_without_none(options)])
+        elif UnknownEvent in options:
+            found = _event
         elif options and all(isinstance(o, type) and issubclass(o, Struct) for o in options):
             found = _of_union(kind, options)
         elif isinstance(kind, type) and issubclass(kind, Params):

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from enum import EnumType
+from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 from msgspec import NODEFAULT, Meta, Struct
 
+from efr.wire import events, fixtures, frames, methods, types
+from efr.wire.declared import exported, is_set, is_struct, kinds_of, tag_of
 from efr.wire.errors import ErrorBody
 from efr.wire.event.base import UnknownEvent
 from efr.wire.event.union import EVENTS
+from efr.wire.scalars import Params
 from efr.wire.shared.connection import Capabilities
 from efr.wire.shared.screen import Color
 from efr.wire.times import time_from_us
@@ -38,54 +42,84 @@ _FORMS: dict[str, st.SearchStrategy[Any]] = {
     "job": st.integers(1, 10**9).map(lambda number: f"j{number}"),
     "time": st.integers(0, 4 * 10**15).map(time_from_us),
     "base64": st.binary(max_size=9).map(b64encode).map(b64decode),
-    "event": st.deferred(lambda: st.sampled_from(sorted(EVENTS)).flatmap(event_of)),
 }
 
 
-def event_of(kind: str) -> st.SearchStrategy[Any]:
-    """Events of one kind."""
-    return values_of(EVENTS[kind])
+def declared_types() -> set[Any]:
+    """Every object, set and union that the protocol declares."""
+    found: set[Any] = set()
+    for home in (frames, fixtures):
+        found |= {
+            kind
+            for kind in vars(home).values()
+            if is_struct(kind) and kind.__module__ == home.__name__
+        }
+    for module in (types, methods, events):
+        found |= {
+            kind
+            for _home, _name, kind in exported(module)
+            if is_struct(kind) or is_set(kind) or kinds_of(kind)
+        }
+    return found
 
 
-def values_of(hint: Any) -> st.SearchStrategy[Any]:
-    """Values of a declared type that a writer may write."""
+def any_event() -> st.SearchStrategy[Any]:
+    """Events of all kinds, those of a newer version too."""
+    known = st.sampled_from(sorted(EVENTS)).flatmap(lambda kind: values_of(EVENTS[kind]))
+    return known | values_of(UnknownEvent)
+
+
+_FORMS["event"] = st.deferred(any_event)
+
+
+@cache  # a strategy works out much when it is used first
+def values_of(hint: Any, *, asked: bool = False) -> st.SearchStrategy[Any]:
+    """Values of a declared type that a writer may write.
+
+    `asked`: as part of params, where no value is `unknown`.
+    """
     origin = get_origin(hint)
     if origin is Annotated:
-        return _annotated(hint)
+        return _annotated(hint, asked=asked)
     if origin is Union or origin is UnionType:
-        return st.one_of([values_of(kind) for kind in get_args(hint)])
+        kinds = [kind for kind in get_args(hint) if not (asked and tag_of(kind) == "unknown")]
+        return st.one_of([values_of(kind, asked=asked) for kind in kinds])
     if origin is tuple:
-        return _tuple(get_args(hint))
+        return _tuple(get_args(hint), asked=asked)
+    if origin is dict:
+        return st.dictionaries(*(values_of(part, asked=asked) for part in get_args(hint)))
     if hint is NoneType:
         return st.none()
     if isinstance(hint, EnumType):
         members: list[Any] = list(hint)
-        return st.sampled_from(members)
+        return st.sampled_from([one for one in members if not (asked and one.name == "UNKNOWN")])
     if isinstance(hint, type) and issubclass(hint, Struct):
-        return _struct(hint)
+        return _struct(hint, asked=asked or issubclass(hint, Params))
     return _PLAIN[hint]
 
 
-def _annotated(hint: Any) -> st.SearchStrategy[Any]:
+def _annotated(hint: Any, *, asked: bool) -> st.SearchStrategy[Any]:
     base, *notes = get_args(hint)
     for note in notes:
         extra = note.extra if isinstance(note, Meta) and note.extra else {}
         if extra.get("form") in _FORMS:
             return _FORMS[extra["form"]]
+        if "const" in extra:
+            return st.just(extra["const"])
         if "bits" in extra:
             return st.integers(0, 2 ** extra["bits"] - 1)
         if isinstance(note, Meta) and note.le is not None:
             return st.integers(int(note.ge or 0), int(note.le))
-    return values_of(base)
+    return values_of(base, asked=asked)
 
 
-def _tuple(elements: tuple[Any, ...]) -> st.SearchStrategy[Any]:
+def _tuple(elements: tuple[Any, ...], *, asked: bool) -> st.SearchStrategy[Any]:
     if elements[-1] is Ellipsis:
-        return st.lists(values_of(elements[0]), max_size=2).map(tuple)
-    return st.tuples(*map(values_of, elements))
+        return st.lists(values_of(elements[0], asked=asked), max_size=2).map(tuple)
+    return st.tuples(*(values_of(element, asked=asked) for element in elements))
 
 
-def _struct(kind: type[Struct]) -> st.SearchStrategy[Any]:
+def _struct(kind: type[Struct], *, asked: bool) -> st.SearchStrategy[Any]:
     hints = get_type_hints(kind, include_extras=True)
     if kind is Color:
         rgb, indexed = values_of(hints["rgb"]), values_of(hints["indexed"])
@@ -101,7 +135,7 @@ def _struct(kind: type[Struct]) -> st.SearchStrategy[Any]:
     if kind is ErrorBody:
         hints["data"] = FREE
     members = {
-        name: hint if isinstance(hint, st.SearchStrategy) else st.deferred(_later(hint))
+        name: hint if isinstance(hint, st.SearchStrategy) else st.deferred(_later(hint, asked))
         for name, hint in hints.items()
     }
     required = {name: members[name] for name in _required(kind)}
@@ -109,8 +143,8 @@ def _struct(kind: type[Struct]) -> st.SearchStrategy[Any]:
     return st.fixed_dictionaries(required, optional=optional).map(lambda drawn: kind(**drawn))
 
 
-def _later(hint: Any) -> Any:
-    return lambda: values_of(hint)
+def _later(hint: Any, asked: bool) -> Any:
+    return lambda: values_of(hint, asked=asked)
 
 
 def _required(kind: type[Struct]) -> list[str]:

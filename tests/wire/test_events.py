@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from efr.wire import events as ev
-from efr.wire.codec import decode, encode
+from efr.wire.codec import decode, encode, from_builtins
 from efr.wire.errors import BadValue
 from efr.wire.event.kinds import KINDS, OF_DAEMON, event_class
 from tests.wire.samples_events import EVENTS
@@ -114,3 +114,11 @@ def test_events_of_the_daemon_name_neither_a_turn_nor_a_conversation() -> None:
         members = ev.EVENTS[kind].__struct_fields__
         assert not {"turn_id", "conversation_id"} & set(members)
     assert len(OF_DAEMON) == 3
+
+
+def test_the_union_of_all_events_is_read_as_an_event_is() -> None:
+    later = {"kind": "later", "turn_id": "x", "z": 1}
+    assert from_builtins(later, ev.Event) == ev.UnknownEvent("later", {"turn_id": "x", "z": 1})
+    with pytest.raises(BadValue) as bad:
+        from_builtins({"turn_id": "x"}, ev.Event)
+    assert bad.value.where == "$.kind"
