@@ -77,12 +77,13 @@ def preview_diff(diffs: Sequence[ShownDiff]) -> str:
     """Every line, as far as a question can carry them; then how many files follow."""
     shown: list[str] = []
     room = _PREVIEW_BYTES
-    for number, one in enumerate(diffs):
-        text = limit_lines(one.diff.lines, len(one.diff.lines), room)
-        shown.append(text)
-        room -= len(text.encode("utf-8", "surrogatepass"))
-        if room <= 0 and number + 1 < len(diffs):
-            shown.append(f"... {len(diffs) - number - 1} more files\n")
+    for number, one in enumerate(diffs, 1):
+        lines = one.diff.lines
+        shown.append(limit_lines(lines, len(lines), room))
+        room -= sum(len(line.encode("utf-8", "surrogatepass")) + 1 for line in lines)
+        if room <= 0:
+            if number < len(diffs):
+                shown.append(f"... {len(diffs) - number} more files\n")
             break
     return "".join(shown)
 
