@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from efr.base.roots import RootError, find_roots
 from efr.cli.render.paint import DEFAULTS, BadColor, ColorMode, Palette, palette
@@ -18,7 +19,7 @@ from efr.config.schema import Render, Settings
 _NO_LINKS = ("dumb", "linux", "ansi", "vt100", "vt220")  # they would print the target
 
 
-class Look(NamedTuple):
+class Look(Struct, frozen=True):
     """How the command shows things. `fault`: what is wrong with the settings, ""."""
 
     colors: Palette

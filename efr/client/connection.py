@@ -11,7 +11,9 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from efr.base.clock import SystemClock
 from efr.base.ids import Ids, SystemIds
@@ -33,7 +35,7 @@ ANSWER_SILENCE_S = 30.0  # the daemon's slowest calls are key checks, which end 
 SLOW_S = 1.0  # after which a person wants to know what takes so long
 
 
-class Reply(NamedTuple):
+class Reply(Struct, frozen=True):
     """One frame for one request: an item, the end, or an error."""
 
     id: int

@@ -271,3 +271,35 @@ def test_nothing_large_is_loaded_when_it_connects_to_send(tmp_path: Path) -> Non
         )
 
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+# What the view of a turn needs later or never; a question, say, brings its own.
+LATER = (
+    "orjson",
+    "dataclasses",
+    "inspect",
+    "tomllib",
+    "markdown_it",
+    "pygments",
+    "efr.cli.render.lists",
+    "efr.cli.render.highlight",
+    "efr.wire.event.questions",
+    "efr.wire.event.work",
+    "efr.wire.shared.judging",
+    "efr.wire.shared.undo",
+)
+
+
+def test_the_view_of_a_turn_loads_only_what_its_first_row_needs() -> None:
+    # msgspec would load it, with `inspect`, where a program of the tests has brought it.
+    code = "import sys; sys.modules['typing_extensions'] = None; import efr.cli.view.start\n"
+    code += f"print([name for name in {LATER!r} if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+
+    assert (done.stdout, done.stderr) == ("[]\n", "")

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from efr.cli.render.diffs import diff_rows
 from efr.cli.render.sandbox import sandbox_rows
@@ -51,7 +53,7 @@ _PATCH_FILE = r"^\*\*\* (Add|Delete|Update) File: *(.*)$"
 _PATCH_MOVE = r"^\*\*\* Move to: *(.*)$"
 
 
-class CallName(NamedTuple):
+class CallName(Struct, frozen=True):
     """A call in words. `parts`: the lines are files of a patch, broken only between them."""
 
     head: str
@@ -117,7 +119,7 @@ def _patch_file(kind: str | int, path: str | int, to: str | int, *counts: str | 
     return f"{shown}{changes}"
 
 
-class Running(NamedTuple):
+class Running(Struct, frozen=True):
     """A call that runs. `elapsed_s` counts from the start, or from a yes; `tail` is its output."""
 
     name: CallName

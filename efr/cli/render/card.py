@@ -6,7 +6,7 @@ of keys stays live (docs/efr.md, "Approvals").
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from efr.cli.render.calls import CallName
 from efr.cli.render.diffs import whole_rows
@@ -51,7 +51,7 @@ _KIND_NAMES = {
 }
 
 
-class Question(NamedTuple):
+class Question(Struct, frozen=True):
     """A question with the call that it is about. `in_front`: of the turn that runs before ours."""
 
     asked: ev.ApprovalRequested

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from efr.cli.render.fence import diff_style
 from efr.cli.render.spans import MUTED, Line, Span, Style, row
@@ -20,7 +21,7 @@ _SIDES = ("a/", "b/")
 _STYLES = {"+": Style("diff.add"), "-": Style("diff.remove")}
 
 
-class FileDiff(NamedTuple):
+class FileDiff(Struct, frozen=True):
     """One file of a diff. `lines` start at the first hunk; `more` is what the daemon cut."""
 
     path: str

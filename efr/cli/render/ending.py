@@ -5,7 +5,7 @@ Pure. Plain texts with their roles; the view and the pipe print the same ones.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from efr.cli.render.calls import changes_text
 from efr.cli.render.spans import ERROR, MUTED, WARNING, Line, Style, hang, row
@@ -29,7 +29,7 @@ _LOGINS = frozenset({"openai", "openai-api", "anthropic-api", "compatible"})
 End = ev.TurnCompleted | ev.TurnFailed | ev.TurnInterrupted
 
 
-class Note(NamedTuple):
+class Note(Struct, frozen=True):
     """One line for a person, and its role."""
 
     text: str

@@ -6,7 +6,8 @@ Pure. A code row is never wrapped, so it can be copied out of the terminal.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from efr.cli.render.spans import CODE, EMPTY, MUTED, PLAIN, Line, Span, Style, row
 
@@ -16,7 +17,7 @@ _UNLABELLED = frozenset({"", "text", "txt", "plain", "plaintext", "diff", "patch
 _DIFFS = frozenset({"diff", "patch", "udiff"})
 
 
-class Fence(NamedTuple):
+class Fence(Struct, frozen=True):
     """An opening fence."""
 
     indent: int

@@ -5,7 +5,7 @@ Pure. Their texts are a contract (docs/efr.md, "First lines").
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from efr.cli.render.status import OUTSIDE
 from efr.text.numbers import age_text
@@ -17,7 +17,7 @@ from efr.wire import types as t
 NO_PROJECT = f"{OUTSIDE} no project"
 
 
-class Here(NamedTuple):
+class Here(Struct, frozen=True):
     """What the lines are told from: the time, the home directory, what the prompt asked for."""
 
     now_us: int

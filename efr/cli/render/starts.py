@@ -6,7 +6,8 @@ Pure: patterns and small questions about one line. Tabs are blanks already.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from efr.cli.render import fence
 
@@ -18,7 +19,7 @@ _MARKER = r"^(?P<indent> *)(?:[-*+]|(?P<number>\d{1,9})[.)])(?P<blanks> +|$)"
 _CODE_INDENT = 4  # so many blanks behind a marker are code, not the marker's own
 
 
-class Marker(NamedTuple):
+class Marker(Struct, frozen=True):
     """The start of a list item. `content`: the column where its text begins."""
 
     indent: int

@@ -6,7 +6,9 @@ the state (docs/efr.md, "Status row").
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from efr.cli.render.spans import (
     ACCENT,
@@ -36,7 +38,7 @@ _LEAST_STATE = 10  # columns that the state keeps before it loses more neighbour
 _GAP = "  "
 
 
-class Status(NamedTuple):
+class Status(Struct, frozen=True):
     """What the row says. `elapsed_s` None: no time yet. `motion` False: nothing moves."""
 
     state: str

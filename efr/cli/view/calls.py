@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from efr.cli.render.calls import CallName, call_name
 from efr.wire import events as ev
 from efr.wire import types as t
 
 
-@dataclass
-class Call:
+class Call(Struct):
     """One call. `started_at` is moved to the moment of a yes; `quiet_since` to its last output."""
 
     call_id: str

@@ -7,7 +7,8 @@ more is over. Sequences: xterm's control sequences, "PC-style function keys"; br
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from msgspec import Struct
 
 ESCAPE_S = 0.1  # as the terminal mode's VTIME: the rest of a sequence follows at once
 _PASTE_END = b"\x1b[201~"
@@ -55,7 +56,7 @@ _NAMES = {
 }
 
 
-class Key(NamedTuple):
+class Key(Struct, frozen=True):
     """One key. `name` is `text` for what was typed, `paste` for what was pasted."""
 
     name: str

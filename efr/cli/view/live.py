@@ -5,8 +5,7 @@ Pure: the state of the session in, rows out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from msgspec import Struct
 
 from efr.cli.render import card
 from efr.cli.render.calls import Running, running_rows, tail_rows
@@ -39,15 +38,14 @@ MANUAL_NOTE = "Ctrl+\\ types a line into the command"
 OFFER_S = 10.0  # silence of a call after which the line for typing is offered
 
 
-class Queued(NamedTuple):
+class Queued(Struct, frozen=True):
     """A prompt of this view that waits behind the followed turn."""
 
     turn_id: str
     text: str
 
 
-@dataclass
-class Shown:
+class Shown(Struct):
     """What the live zone is drawn from."""
 
     scope: str = ""
@@ -57,8 +55,8 @@ class Shown:
     view: TurnView | None = None
     answer: AnswerLine | None = None
     row: InputRow | None = None
-    late: list[str] = field(default_factory=list)  # steers on their way
-    queue: list[Queued] = field(default_factory=list)  # prompts that wait, the next one first
+    late: list[str] = []  # steers on their way
+    queue: list[Queued] = []  # prompts that wait, the next one first
     stopping: bool = False  # the user asked to stop
     muted: bool = False  # keys go nowhere: a secret may be among them
     kept_keys: int = 0  # characters typed after a yes that the wait will get

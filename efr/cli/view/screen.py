@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from efr.cli.render.paint import Palette, paint
 from efr.cli.render.spans import Line, width
@@ -22,7 +23,7 @@ _ERASE_ROW = "\x1b[K"
 _PASTE_ON, _PASTE_OFF = "\x1b[?2004h", "\x1b[?2004l"
 
 
-class Size(NamedTuple):
+class Size(Struct, frozen=True):
     """Columns and rows of the terminal."""
 
     columns: int
@@ -32,7 +33,7 @@ class Size(NamedTuple):
 DEFAULT_SIZE = Size(80, 24)
 
 
-class Cursor(NamedTuple):
+class Cursor(Struct, frozen=True):
     """Where the cursor stands in the live zone: a row of it, and a column."""
 
     row: int

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import selectors
 import signal
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from efr.base.clock import Clock
 from efr.cli.errors import DONE, FAILED, INTERRUPTED
@@ -38,7 +39,7 @@ TICK_S = 0.1  # the spinner's step
 Envelope = ev.EventEnvelope | m.SubscribeEvent
 
 
-class Options(NamedTuple):
+class Options(Struct, frozen=True):
     """What a session is told. `draft_file`: where text goes that was not sent ("": nowhere)."""
 
     here: Here

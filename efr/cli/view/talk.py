@@ -7,7 +7,9 @@ reconnect, so the daemon never does it twice.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from efr.client.connection import Connection, Reply
 from efr.client.errors import Refused
@@ -16,7 +18,7 @@ Done = Callable[[Any], None]
 Failed = Callable[[Refused], None]
 
 
-class _Asked(NamedTuple):
+class _Asked(Struct, frozen=True):
     method: str
     params: Any
     done: Done

@@ -8,7 +8,9 @@ event's kind, so that a family of events loads when its first one comes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from efr.cli.render import card, ending
 from efr.cli.render.calls import call_name, call_rows, result_rows
@@ -37,7 +39,7 @@ _ENDS_DRAFTS = frozenset(
 )
 
 
-class TurnOptions(NamedTuple):
+class TurnOptions(Struct, frozen=True):
     """How a turn is shown."""
 
     diff_lines: int = 20

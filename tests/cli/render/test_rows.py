@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from efr.cli.render import card, ending
 from efr.cli.render.calls import CallName
@@ -53,7 +54,7 @@ def test_status_row_loses_its_end_first(columns: int, text: str) -> None:
 @settings(deadline=None)
 @given(st.integers(1, 100), st.integers(0, 500), st.booleans())
 def test_status_row_fits(columns: int, tick: int, motion: bool) -> None:
-    assert width(status_row(FULL._replace(motion=motion), tick, columns)) <= columns
+    assert width(status_row(replace(FULL, motion=motion), tick, columns)) <= columns
 
 
 def test_the_time_shows_from_one_second_on() -> None:
@@ -180,7 +181,7 @@ def test_first_lines(result: m.PromptSendResult, lines: list[str]) -> None:
 
 
 def test_settings_of_the_prompt_follow_the_scope() -> None:
-    here = HERE._replace(asked=t.TurnSettings(t.Mode.AUTO, "gpt-5.4", "high"))
+    here = replace(HERE, asked=t.TurnSettings(t.Mode.AUTO, "gpt-5.4", "high"))
 
     assert first_lines(routed(APP), here) == ["app · auto · gpt-5.4 · high"]
 
