@@ -26,14 +26,16 @@ from efr.daemon.recent import Asker, Machine, recent
 from efr.daemon.searching import Searched, Searches
 from efr.store import db
 from efr.store.batch import Batch, NewEvent, TurnMessage
+from efr.store.checkpoints import eager_checkpoints
 from efr.store.db import Connection
 from efr.store.feed import Feed
 from efr.store.rebuild import rebuild
-from efr.store.search.pages import eager_checkpoints, merge_step, read_page, write_page
+from efr.store.search.pages import merge_step, read_page, write_page
 from efr.store.search.state import open_for_search, prepare
 from efr.text.query import parse_query
 from efr.threads.indexer import Indexer, pause_s
 from efr.threads.readers import ReaderPool
+from efr.threads.right_of_way import RightOfWay
 from efr.threads.search_lanes import LANES, SearchLanes
 from efr.threads.search_lanes import Asker as LaneAsker
 from efr.threads.writer import StoreWriter
@@ -185,7 +187,7 @@ def searching(path: Path) -> Iterator[Row]:
     """As the method runs them: a lane, the rows, their bytes."""
     with (
         closing(open_for_search(path)) as raw,
-        lanes_of(path) as lanes,
+        lanes_of(path, RightOfWay(CLOCK)) as lanes,
     ):
         searches = Searches(lanes, lambda: False, CLOCK)
         for name, queries in kinds_of_queries(raw).items():
@@ -294,7 +296,7 @@ def committing(path: Path) -> Iterator[Row]:
     with a_writer(path) as writer:
         for _ in range(ROUNDS):
             alone += commits(writer)
-            with lanes_of(path) as lanes, always_searching(lanes):
+            with lanes_of(path, writer.way) as lanes, always_searching(lanes):
                 beside[f"{LANES} lanes search"] += commits(writer)
     idle = percentile(alone, 99)
     for what, seconds in beside.items():
@@ -430,9 +432,9 @@ def indexing(path: Path, writer: StoreWriter, turn_runs: Callable[[], bool]) -> 
 
 
 @contextmanager
-def lanes_of(path: Path) -> Iterator[SearchLanes]:
+def lanes_of(path: Path, way: RightOfWay) -> Iterator[SearchLanes]:
     """The search lanes."""
-    lanes = SearchLanes(path)
+    lanes = SearchLanes(path, way)
     lanes.start()
     try:
         yield lanes

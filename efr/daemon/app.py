@@ -290,7 +290,7 @@ class Daemon:
         started.add("the errands", errands.stop)
         upkeep, writer, feed = self._upkeep, store.writer, store.feed
         indexer = upkeep.indexer(writer, feed, lambda: workers.count > 0, self._fatal)
-        lanes = upkeep.lanes(started)
+        lanes = upkeep.lanes(started, writer)
         return Rooms(
             facts=Facts(self._daemon_id, VERSION, os.getpid(), self._started_at_us, host.home),
             roots=self._roots,

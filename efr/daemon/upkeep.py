@@ -65,9 +65,9 @@ class Upkeep:
         with db.translated(db.path_of(conn), conn):
             db.transact(conn, lambda: receipts.drop_old(conn, self._lone_before()))
 
-    def lanes(self, started: Started) -> SearchLanes:
+    def lanes(self, started: Started, writer: StoreWriter) -> SearchLanes:
         """The search lanes, started."""
-        lanes = SearchLanes(self._roots.database)
+        lanes = SearchLanes(self._roots.database, writer.way)
         started.add("the search lanes", lambda deadline: lanes.stop())
         lanes.start()
         return lanes

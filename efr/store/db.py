@@ -20,6 +20,7 @@ from typing import Final, TypeAlias, TypeVar
 import apsw
 
 from efr.store.backups import newest_backup
+from efr.store.checkpoints import WriteConnection
 from efr.store.errors import (
     StoreBusy,
     StoreCannotOpen,
@@ -36,6 +37,7 @@ from efr.store.steps import NEWEST
 
 Connection: TypeAlias = apsw.Connection
 T = TypeVar("T")
+C = TypeVar("C", bound=apsw.Connection)
 
 BUSY_TIMEOUT_MS: Final = 5000  # how long a stranger's lock may hold us up before `StoreBusy`
 WAL_LIMIT_BYTES: Final = 64 << 20  # the log is cut back to this after a checkpoint
@@ -57,17 +59,17 @@ def open(path: Path, *, read_only: bool = False) -> Connection:
     Raises StoreTooNew and leaves the file alone when a newer build wrote it, StoreNotWal when its
     file system cannot hold a write-ahead log, StoreCorrupt when it is damaged or no database.
     """
+    if not read_only:
+        return open_to_write(path)
     with translated(path):
-        if not read_only:
-            _make_private(path)
-        flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
-        conn = apsw.Connection(str(path), flags=flags)
-        try:
-            _set_up(conn, path, read_only=read_only)
-        except BaseException:
-            conn.close()
-            raise
-        return conn
+        return _set_up(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY), path)
+
+
+def open_to_write(path: Path) -> WriteConnection:
+    """The same, for who decides when the log is moved."""
+    with translated(path):
+        _make_private(path)
+        return _set_up(WriteConnection(str(path), apsw.SQLITE_OPEN_READWRITE), path)
 
 
 def checkpoint(path: Path) -> None:
@@ -178,13 +180,23 @@ def _make_private(path: Path) -> None:
     os.close(handle)
 
 
-def _set_up(conn: Connection, path: Path, *, read_only: bool) -> None:
+def _set_up(conn: C, path: Path) -> C:
+    """Ready for use, or closed."""
+    try:
+        _set_pragmas(conn, path)
+    except BaseException:
+        conn.close()
+        raise
+    return conn
+
+
+def _set_pragmas(conn: Connection, path: Path) -> None:
     conn.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # until we know that it is ours
     conn.set_busy_timeout(BUSY_TIMEOUT_MS)
     version = conn.pragma("user_version")
     if version > NEWEST:
         raise StoreTooNew(path, version, NEWEST)
-    require_wal(conn, path, change=not read_only)
+    require_wal(conn, path, change=isinstance(conn, WriteConnection))
     for name, value in _PRAGMAS:
         conn.pragma(name, value)
         if conn.pragma(name) != value:

@@ -28,6 +28,11 @@ class Inbox(Generic[T]):
         self._wanted = 1  # takers are woken when so many wait
         self._closed = False
 
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits, right now."""
+        return not self._waiting
+
     def put(self, item: T) -> None:
         """Adds an item; blocks while the inbox is full. Raises Closed."""
         with self._lock:

@@ -22,6 +22,7 @@ from typing import Final, Protocol, TypeVar
 
 from efr.base.clock import Clock
 from efr.store import db
+from efr.store.checkpoints import eager_checkpoints
 from efr.store.db import Connection
 from efr.store.errors import StoreClosed, StoreError
 from efr.store.feed import Feed, Published
@@ -30,7 +31,6 @@ from efr.store.search.pages import (
     BESIDE_A_TURN,
     WHOLE,
     Page,
-    eager_checkpoints,
     merge_step,
     read_page,
     write_page,

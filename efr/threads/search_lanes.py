@@ -4,7 +4,7 @@ Searches never take a reader, so a burst of keys in a picker cannot slow a promp
 time (the terminal's list, its preview, a phone); more wait, at most 64. Of the searches of one
 asker that wait only the newest is kept: nobody looks at the others any more. A lane is free again
 when its search has ended, also one that was cancelled. A connection opens with its lane's first
-search.
+search. A search pauses while the store-writer has a batch, for a while.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from efr.store.db import Connection
 from efr.store.errors import StoreBusy, StoreClosed
 from efr.store.search.state import open_for_search
 from efr.threads.reply import Reply
+from efr.threads.right_of_way import RightOfWay
 
 T = TypeVar("T")
 
 LANES: Final = 3
 INBOX: Final = 64  # searches that wait; more are refused as busy
-_LOOK_EVERY: Final = 10_000  # steps of SQLite's machine: some milliseconds
+PATIENCE_S: Final = 0.05  # in which a search lets batches go first: somebody is typing
+_LOOK_EVERY: Final = 2_000  # steps of SQLite's machine: less than a commit takes
 
 
 class Replaced(Cancelled):
@@ -49,13 +51,15 @@ class _Asked:
         self.search = search
         self.reply: Reply[Any] = Reply()
         self.cancelled = False  # set by any thread, looked at by the lane
+        self.patience_s = PATIENCE_S
 
 
 class SearchLanes:
     """Any thread may ask. The database must exist by the first search."""
 
-    def __init__(self, path: Path, count: int = LANES) -> None:
+    def __init__(self, path: Path, way: RightOfWay, count: int = LANES) -> None:
         self._path = path
+        self._way = way
         self._changed = threading.Condition()  # "search lanes"
         self._waiting: deque[_Asked] = deque()
         self._stopping = False
@@ -151,8 +155,24 @@ class SearchLanes:
     def _run(self, conn: Connection, asked: _Asked) -> Any:
         """One search in one read transaction. A cancel ends the statement that runs, or the next
         one: sqlite3_interrupt() would do nothing between two statements."""
-        conn.set_progress_handler(lambda: asked.cancelled, _LOOK_EVERY, id="cancel")
+
+        def look() -> bool:
+            self._give_way(asked)
+            return asked.cancelled
+
+        def begin(*_: object) -> bool:
+            self._give_way(asked)
+            return True
+
+        conn.set_progress_handler(look, _LOOK_EVERY, id="look")
+        conn.exec_trace = begin
         try:
             return db.read(conn, lambda: asked.search(conn))
         finally:
-            conn.set_progress_handler(None, id="cancel")
+            conn.set_progress_handler(None, id="look")
+            conn.exec_trace = None
+
+    def _give_way(self, asked: _Asked) -> None:
+        """Lets batches go first, as long as the search has patience."""
+        if asked.patience_s > 0:
+            asked.patience_s -= self._way.give(asked.patience_s)

@@ -27,6 +27,7 @@ from efr.store.errors import StoreClosed
 from efr.store.feed import Feed
 from efr.threads.inbox import Closed, Inbox
 from efr.threads.reply import Reply
+from efr.threads.right_of_way import RightOfWay
 
 log = logging.getLogger("efr.threads")
 
@@ -46,7 +47,7 @@ PATIENCE_S: Final = 0.0002
 class StoreWriter:
     """`append`, `run` and `post` are the only ways in; any thread may call them.
 
-    All three raise StoreClosed after the stop.
+    All three raise StoreClosed after the stop. `way` is what searches give way to.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class StoreWriter:
         self._clock = clock
         self._feed = feed
         self._on_fatal = on_fatal
+        self.way = RightOfWay(clock)
         self._inbox: Inbox[Request] = Inbox(INBOX)
         self._at_work: list[Request] = []  # what was taken last
         self._opened: Reply[None] = Reply()
@@ -97,9 +99,11 @@ class StoreWriter:
         return reply
 
     def _enter(self, put: Callable[[Request], None], request: Request) -> None:
+        self.way.claim()
         try:
             put(request)
         except Closed as exc:
+            self.way.release()
             raise StoreClosed("the writer has stopped") from exc
 
     def stop(self) -> None:
@@ -111,7 +115,8 @@ class StoreWriter:
     def _live(self) -> None:
         """The thread's life."""
         try:
-            with closing(db.open(self._path)) as conn:
+            with closing(db.open_to_write(self._path)) as conn:
+                conn.in_commit = False  # answers first
                 appender = Appender(conn, self._clock)
                 self._opened.set_result(None)
                 hoped = 1
@@ -120,11 +125,15 @@ class StoreWriter:
                     self._at_work = requests
                     self._serve(conn, appender, requests)
                     self._at_work = []
+                    conn.move_if_due()
+                    if self._inbox.empty:
+                        self.way.release()
         except BaseException as exc:  # noqa: BLE001 - logged and reported there
             self._die(exc)
 
     def _die(self, exc: BaseException) -> None:
         self._inbox.close()
+        self.way.release()
         for _, reply in [*self._at_work, *self._inbox.take_all()]:
             if not reply.done():
                 reply.set_exception(StoreClosed("the writer ended"))

@@ -9,10 +9,7 @@ from efr.store.history import high_water
 from efr.store.rebuild import rebuild
 from efr.store.search.documents import DocKind
 from efr.store.search.pages import (
-    EAGER_FRAMES,
-    USUAL_FRAMES,
     Limits,
-    eager_checkpoints,
     read_page,
     write_page,
 )
@@ -220,15 +217,6 @@ def test_merges_go_on_until_a_step_has_no_work(tmp_path: Path) -> None:
         assert store.merge() > 0
         assert store.merge() == 0
         check(store.conn)
-
-
-def test_search_jobs_checkpoint_at_half_the_usual_size(tmp_path: Path) -> None:
-    with a_store(tmp_path) as store, eager_checkpoints(store.conn):
-        assert store.conn.pragma("wal_autocheckpoint") == EAGER_FRAMES == 500
-    with a_store(tmp_path) as store:
-        with eager_checkpoints(store.conn):
-            pass
-        assert store.conn.pragma("wal_autocheckpoint") == USUAL_FRAMES == 1000
 
 
 def test_percent(tmp_path: Path) -> None:

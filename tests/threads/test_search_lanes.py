@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from efr.base.cancel import Cancel, Cancelled
+from efr.base.clock import SystemClock
 from efr.store.db import Connection
 from efr.store.errors import StoreBusy, StoreClosed, StoreFault
+from efr.threads.right_of_way import RightOfWay
 from efr.threads.search_lanes import INBOX, LANES, Asker, Replaced, SearchLanes
 from tests.search.samples import a_store
 from tests.store.samples import new_database
@@ -27,8 +29,8 @@ def asker(who: object) -> Asker:
 
 
 @contextmanager
-def lanes(path: Path) -> Iterator[SearchLanes]:
-    pool = SearchLanes(path)
+def lanes(path: Path, way: RightOfWay | None = None) -> Iterator[SearchLanes]:
+    pool = SearchLanes(path, way or RightOfWay(SystemClock()))
     pool.start()
     try:
         yield pool
@@ -187,7 +189,7 @@ def test_a_search_reads_one_moment_and_never_writes(tmp_path: Path) -> None:
 
 
 def test_a_stop_answers_everybody(tmp_path: Path) -> None:
-    pool = SearchLanes(new_database(tmp_path))
+    pool = SearchLanes(new_database(tmp_path), RightOfWay(SystemClock()))
     pool.start()
     held = [Held() for _ in range(LANES)]
     running = [pool.ask(asker(n), one) for n, one in enumerate(held)]
@@ -209,3 +211,10 @@ def test_a_stop_answers_everybody(tmp_path: Path) -> None:
 def test_the_lanes_have_a_small_cache(tmp_path: Path) -> None:
     with lanes(new_database(tmp_path)) as pool:
         assert pool.ask(asker("a"), lambda conn: conn.pragma("cache_size")).result(LIMIT_S) == -512
+
+
+def test_a_search_lets_the_batches_go_first_and_loses_its_patience(tmp_path: Path) -> None:
+    way = RightOfWay(SystemClock())
+    with lanes(new_database(tmp_path), way) as pool:
+        way.claim()
+        assert pool.ask(asker("a"), one).result(LIMIT_S) == 1, "in the end it goes on"

@@ -7,8 +7,6 @@ one. Reads and cleans: `read_page`. Writes: `write_page`, `merge_step`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Final
 
 from msgspec import Struct
@@ -31,9 +29,6 @@ class Limits(Struct, frozen=True, gc=False):
 # While a turn runs a page is a quarter: writing one then keeps the turn's batch waiting for less.
 WHOLE: Final = Limits()
 BESIDE_A_TURN: Final = Limits(texts=8, size_bytes=TEXT_LIMIT // 4)
-
-EAGER_FRAMES: Final = 500  # the log's size from which a search job checkpoints after its commit
-USUAL_FRAMES: Final = 1000  # SQLite's own, for every other commit
 
 MERGE_PAGES: Final = 64  # leaves of 1,000 bytes that one step writes at most
 
@@ -130,17 +125,6 @@ def merge_step(conn: Connection) -> bool:
     before = conn.total_changes()
     conn.execute("INSERT INTO search_fts (search_fts, rank) VALUES ('merge', ?)", (MERGE_PAGES,))
     return conn.total_changes() - before >= 2
-
-
-@contextmanager
-def eager_checkpoints(conn: Connection) -> Iterator[None]:
-    """Around a search job: its commit checkpoints (passive) at half the usual size of the log, so
-    the commit of a turn seldom has to."""
-    conn.wal_autocheckpoint(EAGER_FRAMES)
-    try:
-        yield
-    finally:
-        conn.wal_autocheckpoint(USUAL_FRAMES)
 
 
 def _was_deleted(conn: Connection, conversation_id: str) -> bool:
