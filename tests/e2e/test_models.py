@@ -1,4 +1,4 @@
-"""A turn over each of the three model APIs runs a shell command, reads its output and finishes."""
+"""A turn over each of the three model APIs runs a command, applies a patch and finishes."""
 
 from __future__ import annotations
 
@@ -26,11 +26,16 @@ APIS = {
 }
 
 
+PATCH = "*** Begin Patch\n*** Add File: $SCRATCH/notes.txt\n+größe 🙂\n*** End Patch\n"
+
+
 def script() -> list[dict[str, Any]]:
     call = {"name": "shell", "arguments": {"command": "echo from-the-shell"}}
+    patch = {"name": "apply_patch", "arguments": {"input": PATCH}}
     return [
         {"pieces": [{"text": "I look. "}, {"call": call}],
          "usage": {"input": 100, "output": 20}},
+        {"pieces": [{"call": patch}], "usage": {"input": 100, "output": 20}},
         {"pieces": [{"text": "It printed größe 🙂."}], "usage": {"input": 150, "output": 9}},
     ]  # fmt: skip
 
@@ -48,8 +53,17 @@ def log_in(daemon: Daemon, provider: str) -> None:
     assert KEY not in done.stdout + done.stderr
 
 
+def function_form(tools: list[dict[str, Any]]) -> set[str]:
+    """The arguments of apply_patch, as any of the APIs was told of them."""
+    described = [tool.get("function", tool) for tool in tools]
+    tool = next(one for one in described if one["name"] == "apply_patch")
+    schema = tool.get("parameters") or tool["input_schema"]
+    assert schema["required"] == ["input"]
+    return set(schema["properties"])
+
+
 @pytest.mark.parametrize("provider", APIS)
-def test_a_turn_with_a_command(tmp_path: Path, provider: str) -> None:
+def test_a_turn_with_a_command_and_a_patch(tmp_path: Path, provider: str) -> None:
     with ModelServer() as server:
         server.play(script())
         settings = f'[model]\nprovider = "{provider}"\nname = "fake-model"\n' + APIS[
@@ -69,14 +83,21 @@ def test_a_turn_with_a_command(tmp_path: Path, provider: str) -> None:
     end = events[-1]
     assert isinstance(end, ev.TurnCompleted), end
     assert end.usage is not None
-    assert (end.usage.input_tokens, end.usage.output_tokens) == (250, 29)
-    call = next(e for e in events if isinstance(e, ev.ToolCallCompleted))
+    assert (end.usage.input_tokens, end.usage.output_tokens) == (350, 49)
+    call, patch = (e for e in events if isinstance(e, ev.ToolCallCompleted))
     assert call.exit_code == 0
     assert call.output.startswith("from-the-shell\n[exit code 0, cwd ")
+    assert patch.output == "Success.\nAdded: $SCRATCH/notes.txt"
+    assert patch.diff == "--- /dev/null\n+++ $SCRATCH/notes.txt\n@@ -0,0 +1 @@\n+größe 🙂\n"
+    assert patch.changes is not None
+    assert [file.path for file in patch.changes.files] == ["$SCRATCH/notes.txt"]
+    assert [path.read_text() for path in tmp_path.rglob("notes.txt")] == ["größe 🙂\n"]
     texts = [e.text for e in events if isinstance(e, ev.AssistantMessageCompleted)]
     assert texts == ["I look. ", "It printed größe 🙂."]
     posted = [b for b in bodies if b]
     assert "from-the-shell" in str(posted[-1])
+    assert "Added: $SCRATCH/notes.txt" in str(posted[-1])
+    assert function_form(posted[0]["tools"]) == {"input"}
     assert any(KEY in str(request) for request in requests)
     # The key is in its own file and nowhere else.
     assert everything.count(KEY.encode()) == 1
