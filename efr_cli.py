@@ -12,6 +12,10 @@ Usage:
   efr conversation delete <id> [--yes] [--force]
   efr settings [--mode=M] [--model=ID] [--effort=E]
   efr models [--names | --json]
+  efr config (show | schema | reload | edit)
+  efr config check [<path>]
+  efr config set [--] <key> <value>
+  efr config unset <key>
   efr status [--json]
   efr service (install | uninstall | status)
   efr init zsh
@@ -74,6 +78,7 @@ COMMANDS = {
     "conversation": "efr.cli.commands.conversation:conversation",
     "settings": "efr.cli.commands.settings:settings",
     "models": "efr.cli.commands.models:models",
+    "config": "efr.cli.commands.config:config",
     "service": "efr.cli.commands.service:service",  # before status: `efr service status` has both
     "status": "efr.cli.commands.status:status",
     "init": "efr.cli.commands.init:init",

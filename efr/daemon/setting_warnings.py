@@ -1,17 +1,15 @@
-"""What to warn of in the settings: values that are right and yet do not do what they say.
+"""What to warn of in the settings, once they apply: the file's own oddities and the models'.
 
-Never an error: they apply. Facts: docs/config.md.
+Never an error: they apply. Facts: docs/config.md, "Errors".
 """
 
 from __future__ import annotations
 
 from efr.config.schema import Settings
+from efr.config.warnings import warnings
 from efr.providers.registry import Providers
 
 
 def setting_warnings(providers: Providers, wanted: Settings) -> tuple[str, ...]:
     """A sentence each, after `wanted` applied. Any thread; reads the credential files."""
-    found = providers.setting_warnings()
-    if wanted.screen == "ghostty":
-        return ('screen = "ghostty": this efrd has one kind of screen, vt100, and uses it', *found)
-    return found
+    return (*warnings(wanted), *providers.setting_warnings())

@@ -7,22 +7,18 @@ the wire's error data, so that the client can show the choices.
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from msgspec.structs import replace
 
 from efr.providers.canonical import Effort, ModelFacts
 from efr.providers.settings import ModelEntry
+from efr.text.companies import is_of_another
 from efr.wire import types as t
 from efr.wire.errors import Refusal, refuse
 
 log = logging.getLogger("efr.providers.models")
-
-_OPENAI_FORM: Final = re.compile(r"(gpt-|chatgpt-|codex-).*|o\d+(-.*)?")
-_COMPANIES: Final = {"openai": "openai", "openai-api": "openai", "anthropic-api": "anthropic"}
 
 
 @dataclass(frozen=True)
@@ -120,10 +116,8 @@ def too_large(
 
 def is_foreign(name: str, provider: str, configured: Sequence[str | ModelEntry]) -> bool:
     """Whether a model's id has the form of another company than the provider's."""
-    company = _COMPANIES.get(provider)
-    if company is None or name in {e if isinstance(e, str) else e.id for e in configured}:
-        return False
-    return _company(name) not in (None, company)
+    listed = {one if isinstance(one, str) else one.id for one in configured}
+    return name not in listed and is_of_another(name, provider)
 
 
 def choose_default(
@@ -203,9 +197,3 @@ def _limited(facts: ModelFacts, window: int | None, output: int | None) -> Model
         context_window=window if window is not None else facts.context_window,
         max_output_tokens=output if output is not None else facts.max_output_tokens,
     )
-
-
-def _company(name: str) -> str | None:
-    if name.startswith("claude-"):
-        return "anthropic"
-    return "openai" if _OPENAI_FORM.fullmatch(name) else None

@@ -1,0 +1,130 @@
+"""`efr config`: show, check, change and reload the settings."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from efr.base.roots import find_roots
+from efr.cli.commands.status import config_error_text
+from efr.cli.dialog import open_connection
+from efr.cli.errors import FAILED, CommandError
+from efr.cli.run import Run
+from efr.client.errors import NoAddress, NoDaemon, Refused
+from efr.config.errors import ConfigError
+from efr.config.load import read, read_file
+from efr.config.warnings import foreign_model, warnings
+from efr.text.visible import visible_line
+from efr.wire import types as t
+
+NO_DAEMON = "no daemon runs: it reads the file when it starts"
+_MINE = "the settings are changed from your own shell, not from the agent's"
+
+
+def config(run: Run) -> int:
+    """Runs the one that was asked for."""
+    args = run.args
+    if args.get("show"):
+        from efr.cli.commands.config_show import show
+
+        return show(run)
+    if args.get("check"):
+        return check(run)
+    if args.get("schema"):
+        from efr.config.json_schema import text
+
+        run.say(text().rstrip("\n"))
+        return 0
+    if args.get("reload"):
+        return told(run, reloaded(run))
+    from efr.cli.commands import config_change
+
+    if args.get("edit"):
+        return config_change.edit(run)
+    return config_change.set_or_unset(run)
+
+
+def config_file(run: Run) -> Path:
+    """The file of this shell. Raises RootError."""
+    return find_roots(run.env, os.getuid()).config_file
+
+
+def check(run: Run) -> int:
+    """Says whether a file is right. A named one has to exist."""
+    given = run.args.get("<path>")
+    path = Path(given) if given else config_file(run)
+    if given and not path.exists():
+        raise CommandError(f"{visible_line(str(path))}: there is no such file")
+    fault = check_file(run, path)
+    if fault is not None:
+        raise CommandError(fault)
+    run.say(
+        f"{visible_line(str(path))}: ok" + ("" if path.exists() else " (no file: all defaults)")
+    )
+    return 0
+
+
+def check_file(run: Run, path: Path) -> str | None:
+    """The error of the file in words, or None after its warnings."""
+    try:
+        settings = read(read_file(path))
+    except ConfigError as exc:
+        return visible_line(f"{path}: {exc}")
+    odd = [foreign_model(settings), *warnings(settings)]
+    for sentence in filter(None, odd):
+        run.note(visible_line(f"warning: {sentence}"))
+    return None
+
+
+def reloaded(run: Run) -> t.ReloadResult | None:
+    """What the daemon made of the file; None: no daemon runs. Raises as `efr.client`."""
+    found = _reload(run)
+    if found is None:
+        return None
+    result, status = found
+    ours = str(config_file(run))
+    if status is not None and status.path != ours:
+        run.note(visible_line(f"warning: efrd reads {status.path}, this shell means {ours}"))
+    return result
+
+
+def _reload(run: Run) -> tuple[t.ReloadResult, t.ConfigStatus | None] | None:
+    try:
+        with open_connection(run) as connection:
+            return connection.call("admin.config_reload"), connection.call("admin.status").config
+    except (NoDaemon, NoAddress):
+        return None
+    except Refused as exc:
+        if exc.code == "forbidden":
+            raise CommandError(_MINE) from exc
+        raise
+
+
+def told(run: Run, result: t.ReloadResult | None) -> int:
+    """Prints what a reload came to; the exit code."""
+    if result is None:
+        raise CommandError("no daemon runs", fix="systemctl --user start efrd")
+    return tell(run, result)
+
+
+def tell(run: Run, result: t.ReloadResult) -> int:
+    """The outcome on stdout, what to know on stderr."""
+    for sentence in result.warnings:
+        run.note(visible_line(f"warning: {sentence}"))
+    if result.error is not None:
+        run.note(visible_line(f"efr: {config_error_text(result.error)}"))
+    if not result.applied:
+        run.note("efrd keeps its settings")
+        return FAILED
+    run.say("applied")
+    if result.restart_needed:
+        run.say(f"waits for a restart of efrd: {', '.join(result.restart_needed)}")
+    return 0
+
+
+def refuse_from_the_agent(run: Run) -> None:
+    """Raises CommandError in a hidden shell. A running daemon knows its descendants: it refuses
+    them a reload, whatever they make of their environment."""
+    if run.env.get("EFR_HIDDEN_SHELL") or run.env.get("EFR_SANDBOX"):
+        raise CommandError(_MINE)
+    _reload(run)
