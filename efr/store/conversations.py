@@ -1,4 +1,4 @@
-"""Queries of conversations, their turns, questions and compactions. Each takes any connection."""
+"""Queries of conversations, their turns and questions. Each takes any connection."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from efr.store.db import Connection
-from efr.store.rows import ConversationRow, PendingQuestion, StoredCompaction, TurnRow
+from efr.store.rows import ConversationRow, PendingQuestion, TurnRow
 from efr.wire import codec
 from efr.wire import types as t
 
@@ -158,19 +158,6 @@ def pending_approvals(conn: Connection, conversation_id: str | None) -> list[Pen
             f"{_QUESTION} AND conversation_id = ? ORDER BY requested_seq", (conversation_id,)
         )
     return [_question(row) for row in rows]
-
-
-def newest_compaction(
-    conn: Connection, conversation_id: str, *, with_summary: bool
-) -> StoredCompaction | None:
-    """The newest compaction of a conversation, or the newest that has a summary."""
-    only = "AND has_summary = 1" if with_summary else ""
-    row: Any = conn.execute(
-        "SELECT seq, has_summary, compaction FROM compactions"
-        f" WHERE conversation_id = ? {only} ORDER BY seq DESC LIMIT 1",
-        (conversation_id,),
-    ).fetchone()
-    return None if row is None else StoredCompaction(row[0], bool(row[1]), row[2].encode())
 
 
 def _conversations(conn: Connection, sql: str, values: Sequence[Any]) -> list[ConversationRow]:

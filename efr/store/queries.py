@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from efr.store.compactions import (
+    CompactionRow,
+    CountedUse,
+    compactions,
+    counted_use,
+    newest_compaction,
+    newest_pruning,
+    turn_end,
+)
 from efr.store.conversations import (
     conversation,
     conversations_of_route,
@@ -10,7 +19,6 @@ from efr.store.conversations import (
     conversations_page,
     conversations_recent,
     last_directory,
-    newest_compaction,
     open_turns,
     pending_approvals,
     prompt_turns,
@@ -32,25 +40,30 @@ from efr.store.rows import (
 from efr.store.turn_messages import SavedMessage, turn_messages
 
 __all__ = [
+    "CompactionRow",
     "ConversationRow",
+    "CountedUse",
     "OpenWork",
     "PendingQuestion",
     "SavedMessage",
     "StoredCompaction",
     "StoredEvent",
     "TurnRow",
+    "compactions",
     "conversation",
     "conversations_of_route",
     "conversations_of_scope",
     "conversations_of_tty",
     "conversations_page",
     "conversations_recent",
+    "counted_use",
     "event",
     "events_after",
     "high_water",
     "last_directory",
     "newest_compaction",
     "newest_events",
+    "newest_pruning",
     "open_turns",
     "open_work",
     "pending_approvals",
@@ -59,6 +72,7 @@ __all__ = [
     "slots",
     "summary",
     "turn",
+    "turn_end",
     "turn_events",
     "turn_messages",
     "turns",

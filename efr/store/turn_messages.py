@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from efr.store.batch import Batch, Entry
+from efr.store.compactions import turn_end
 from efr.store.db import Connection
 from efr.wire import events as ev
 
@@ -62,18 +63,16 @@ def turn_messages(conn: Connection, conversation_id: str) -> list[SavedMessage]:
 def drop_covered(conn: Connection, entry: Entry, event: ev.ConversationCompacted) -> None:
     """Deletes the messages of the turns that a new summary covers whole.
 
-    Turns run one after another, so the number of a turn's last event orders them. A turn that
-    still runs has no messages yet, and every other turn is before it.
+    Turns run one after another, so the numbers of their ends order them. A turn that still runs
+    has no messages yet, and every other turn is before it.
     """
-    if event.summary is None:
+    conversation_id = entry.conversation_id
+    if event.summary is None or conversation_id is None:
         return
-    row = conn.execute(
-        "SELECT last_seq FROM turns WHERE id = ? AND ended_at IS NOT NULL", (event.through_turn,)
-    ).fetchone()
-    cut = entry.seq if row is None else int(row[0])
+    cut = turn_end(conn, conversation_id, event.through_turn)
     whole = event.through_message is None
     conn.execute(
         "DELETE FROM turn_messages WHERE conversation_id = ?1 AND turn_seq <= ?2"
         " AND (?3 OR turn_id <> ?4)",
-        (entry.conversation_id, cut, whole, event.through_turn),
+        (conversation_id, entry.seq if cut is None else cut, whole, event.through_turn),
     )

@@ -19,7 +19,7 @@ from efr.store.errors import (
 )
 from efr.wire import events as ev
 from efr.wire import types as t
-from efr.wire.errors import BadValue
+from efr.wire.errors import BadValue, ErrorBody
 from tests.harness.clock import FakeClock
 from tests.store.samples import (
     CALL,
@@ -315,6 +315,16 @@ def test_a_summary_within_a_running_turn_drops_every_turn_before_it(tmp_path: Pa
         assert queries.turn_messages(conn, CONVERSATION) == []
 
 
+def test_a_late_event_of_a_covered_turn_drops_no_later_turn(tmp_path: Path) -> None:
+    with appending(tmp_path) as (conn, appender):
+        turns = three_turns(appender)
+        append(appender, batch(ev.ToolCallOutputUpdated(turns[0], an_id(0x30), "late", 4)))
+        append(appender, batch(compacted(turns[0], summary="s")))
+        kept = {m.turn_id for m in queries.turn_messages(conn, CONVERSATION)}
+        assert kept == set(turns[1:])
+        assert queries.turn_end(conn, CONVERSATION, turns[0]) == 4
+
+
 def test_the_newest_compaction_and_the_newest_summary_are_found(tmp_path: Path) -> None:
     with appending(tmp_path) as (conn, appender):
         turns = three_turns(appender)
@@ -328,6 +338,29 @@ def test_the_newest_compaction_and_the_newest_summary_are_found(tmp_path: Path) 
         assert (newest.seq, summary.seq) == (12, 11)
         assert b'"summary":"s"' in summary.compaction
         assert b'"kind"' not in summary.compaction
+        assert queries.newest_pruning(conn, CONVERSATION) == newest
+        sizes = [
+            (c.seq, c.trigger, c.tokens_before, c.tokens_after)
+            for c in queries.compactions(conn, CONVERSATION)
+        ]
+        assert sizes == [(11, "manual", 800, 100), (12, "manual", 800, 100)]
+
+
+def test_counted_tokens_are_told_of_turns_and_compactions(tmp_path: Path) -> None:
+    with appending(tmp_path) as (conn, appender):
+        turns = three_turns(appender)
+        used = t.Usage(input_tokens=70, output_tokens=5, cached_input_tokens=60, context_tokens=75)
+        append(appender, batch(queued(an_id(0x13)), started(an_id(0x13))))
+        append(
+            appender, batch(ev.TurnFailed(an_id(0x13), ErrorBody(t.ErrorCode.INTERNAL, "x"), used))
+        )
+        append(appender, batch(compacted(turns[0], summary="s", usage=used)))
+        found = queries.counted_use(conn, CONVERSATION)
+        assert [(one.seq, one.turn_id) for one in found] == [(13, an_id(0x13)), (14, None)]
+        assert found[0].input_tokens == 70
+        assert found[0].cached_input_tokens == 60
+        assert found[0].cache_write_tokens == 0
+        assert found[1].context_tokens == 75
 
 
 def test_a_refusal_that_somebody_keeps_holds_up_no_checkpoint(tmp_path: Path) -> None:
