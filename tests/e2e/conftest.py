@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from efr.client import connect
 from tests.harness.daemon import Daemon
 from tests.harness.terminal import Terminal
 
@@ -27,7 +30,14 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
 @pytest.fixture
 def zsh(daemon: Daemon, tmp_path: Path) -> Iterator[Zsh]:
     """Opens terminals; each shows a prompt when it is given out. `fzf`: the one on the PATH."""
-    programs = tmp_path / "bin"
+    with terminals_of(daemon, tmp_path) as begin:
+        yield begin
+
+
+@contextmanager
+def terminals_of(daemon: Daemon, folder: Path) -> Iterator[Zsh]:
+    """What opens terminals of a daemon; they are closed at the end."""
+    programs = folder / "bin"
     programs.mkdir()
     launcher = programs / "efr"
     launcher.write_text(
@@ -35,7 +45,7 @@ def zsh(daemon: Daemon, tmp_path: Path) -> Iterator[Zsh]:
         "import efr_cli; efr_cli.main()\n"
     )
     launcher.chmod(0o755)
-    start = tmp_path / "zsh-start"
+    start = folder / "zsh-start"
     start.mkdir()
     (start / ".zshrc").write_text(
         f"PROMPT='{PROMPT}%# '\nPROMPT_EOL_MARK=\nunset zle_bracketed_paste\n"
@@ -66,9 +76,11 @@ def zsh(daemon: Daemon, tmp_path: Path) -> Iterator[Zsh]:
         prompts(terminal, 1)
         return terminal
 
-    yield begin
-    for terminal in opened:
-        terminal.close()
+    try:
+        yield begin
+    finally:
+        for terminal in opened:
+            terminal.close()
 
 
 def prompts(terminal: Terminal, count: int) -> None:
@@ -77,3 +89,14 @@ def prompts(terminal: Terminal, count: int) -> None:
         lambda t: sum(row.startswith(("%# ", "%#")) for row in t.everything.splitlines()) >= count,
         30,
     )
+
+
+def wait_until_found(daemon: Daemon, *words: str) -> None:
+    """The index follows the log in the background; asks until each word is found."""
+    deadline = time.monotonic() + 20
+    with connect(daemon.env) as efr:
+        for word in words:
+            while not any(
+                row.hit is not None for row in efr.call("conversations.search", query=word).rows
+            ):
+                assert time.monotonic() < deadline, f"{word} was not indexed"
