@@ -290,10 +290,13 @@ LATER = (
 )
 
 
-def test_the_view_of_a_turn_loads_only_what_its_first_row_needs() -> None:
+def test_the_view_of_a_turn_loads_what_its_first_row_needs_and_then_what_an_answer_needs() -> None:
     # msgspec would load it, with `inspect`, where a program of the tests has brought it.
     code = "import sys; sys.modules['typing_extensions'] = None; import efr.cli.view.start\n"
-    code += f"print([name for name in {LATER!r} if name in sys.modules])"
+    code += f"print([name for name in {LATER!r} if name in sys.modules]);"
+    code += (
+        "efr.cli.view.start.TerminalSurface.get_ready(None); print('markdown_it' in sys.modules)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={"PYTHONPATH": str(Path(__file__).parents[2])},
@@ -302,4 +305,4 @@ def test_the_view_of_a_turn_loads_only_what_its_first_row_needs() -> None:
         timeout=20,
     )
 
-    assert (done.stdout, done.stderr) == ("[]\n", "")
+    assert (done.stdout, done.stderr) == ("[]\nTrue\n", "")

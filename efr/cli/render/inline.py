@@ -1,7 +1,7 @@
 """Inline Markdown to spans: emphasis, code, links, images, bare addresses and paths.
 
 Pure. markdown-it reads the text (with a reference's definition when it stands in the same piece);
-HTML is shown as text. It loads with the first piece that is rendered.
+HTML is shown as text. It loads with the first piece that needs it, or by `load`.
 """
 
 from __future__ import annotations
@@ -37,6 +37,11 @@ def _reader() -> MarkdownIt:
     reader.enable(["emphasis", "strikethrough", "link", "image", "autolink", "entity"])
     reader.enable(["balance_pairs", "fragments_join", "text_join"])
     return reader
+
+
+def load() -> None:
+    """Loads markdown-it, which takes as long as the rest of the view."""
+    _reader()
 
 
 def inline_lines(text: str, style: Style = PLAIN, *, quotes: bool = False) -> list[Line]:

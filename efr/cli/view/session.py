@@ -75,6 +75,7 @@ class Session:
         self._after_seq = 0
         self._held: list[Envelope] = []  # came while it was open which turn is the next
         self._exit: int | None = None
+        self._ready = False  # for the answer
         self._unsure = False  # whether the daemon has what was sent
         self._dirty = self._urgent = True
         self._drawn_at = self._ticked_at = 0.0
@@ -98,6 +99,7 @@ class Session:
                 self._settle()
                 if self._exit is None:
                     self._draw()
+                    self._get_ready()
             return self._exit
         finally:
             self._leave()
@@ -150,6 +152,12 @@ class Session:
         elif self._surface.ticks and now >= self._ticked_at + TICK_S:
             self._surface.tick(self.shown, now, tick)
             self._ticked_at = now
+
+    def _get_ready(self) -> None:
+        """Once, behind the first frame of a prompt that was accepted: the model thinks now."""
+        if self._sent is not None and not self._ready:
+            self._ready = True
+            self._surface.get_ready()
 
     def _at_once(self) -> None:
         """The next frame goes out without waiting for its time."""

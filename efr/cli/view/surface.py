@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any, Protocol, TextIO
 
-from efr.cli.render import progress
+from efr.cli.render import inline, progress
 from efr.cli.render.paint import Palette
 from efr.cli.render.spans import Line, text_of
 from efr.cli.view.live import Shown, live_rows, question_is_tall
@@ -29,6 +29,9 @@ class Surface(Protocol):
 
     def follow(self, turn_id: str) -> None:
         """The turn whose items come from now on."""
+
+    def get_ready(self) -> None:
+        """Nothing is to be shown yet: time to load what the answer will need."""
 
     def writer(self) -> Writer:
         """For the text of the next message."""
@@ -65,6 +68,9 @@ class TerminalSurface:
 
     def follow(self, turn_id: str) -> None:
         """Every turn is drawn the same way."""
+
+    def get_ready(self) -> None:
+        inline.load()
 
     def writer(self) -> Writer:
         return self._new_writer()
@@ -145,6 +151,9 @@ class PipeSurface:
 
     def follow(self, turn_id: str) -> None:
         """Every turn is printed the same way."""
+
+    def get_ready(self) -> None:
+        """Raw text needs nothing."""
 
     def writer(self) -> Writer:
         self._continues = False
