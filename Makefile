@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 export EFR_VENV := $(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint types contract pytest bench bless schema picture corpus kills \
+.PHONY: help run test check lint types contract pytest bench bless schema picture corpus fuzz kills \
 	test-local-model test-typescript install clean prepare-run prepare-test
 
 help: ## list the targets
@@ -60,6 +60,11 @@ SEED ?= 1
 DB ?= corpus.sqlite
 corpus: prepare-test ## write a database of N turns to DB (N=20000 SEED=1 DB=corpus.sqlite)
 	@$(PY) -m scripts.corpus --turns $(N) --seed $(SEED) $(DB)
+
+fuzz: N = 200000
+S ?= 1
+fuzz: prepare-test ## throw N damaged frames at the readers, N/20 at a daemon (N=200000 S=1)
+	@$(PY) -m tests.wire.fuzz --count $(N) --seed $(S)
 
 KILLS ?= 200
 kills: prepare-test ## kill the daemon, and the store alone, at KILLS=200 random points of a load
