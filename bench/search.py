@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import random
 import statistics
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -20,40 +19,30 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
+from bench import beside
+from bench.beside import CLOCK, MACHINE, a_writer, indexing, lanes_of
 from bench.table import Row
-from efr.base.clock import SystemClock
-from efr.daemon.recent import Asker, Machine, recent
+from efr.daemon.recent import Asker, recent
 from efr.daemon.searching import Searched, Searches
 from efr.store import db
-from efr.store.batch import Batch, NewEvent, TurnMessage
 from efr.store.checkpoints import eager_checkpoints
 from efr.store.db import Connection
-from efr.store.feed import Feed
 from efr.store.rebuild import rebuild
 from efr.store.search.pages import merge_step, read_page, write_page
 from efr.store.search.state import open_for_search, prepare
 from efr.text.query import parse_query
-from efr.threads.indexer import Indexer, pause_s
+from efr.threads.indexer import pause_s
 from efr.threads.readers import ReaderPool
 from efr.threads.right_of_way import RightOfWay
-from efr.threads.search_lanes import LANES, SearchLanes
 from efr.threads.search_lanes import Asker as LaneAsker
-from efr.threads.writer import StoreWriter
 from efr.wire import codec
-from efr.wire import events as ev
 from efr.wire import types as t
 from scripts.corpus import COMMON, write
 
 TURNS: Final = 20_000
 REAL_TURNS: Final = 2_000
 SEARCHES: Final = 60  # of each kind
-COMMITS: Final = 1_000  # a round; ten of them are its slowest hundredth
-ROUNDS: Final = 3
-EVERY_S: Final = 0.002  # between two commits: a turn does not commit all the time
 EVENTS: Final = 100_000
-
-MACHINE: Final = Machine((), lambda row: False)
-CLOCK: Final = SystemClock()
 
 
 def rows() -> Iterator[Row]:
@@ -66,7 +55,7 @@ def rows() -> Iterator[Row]:
         yield from filling(path, Path(name), filled)
         yield from searching(path)
         yield listing(path)
-        yield from committing(path)
+        yield from beside.rows(path, Path(name))
 
 
 # The index itself.
@@ -277,89 +266,6 @@ def raw_list(conn: Connection) -> list[Any]:
     ).fetchall()
 
 
-# Beside a turn.
-
-
-def committing(path: Path) -> Iterator[Row]:
-    """How long the end of a turn takes to commit: alone, beside the backfill, beside searches."""
-    alone: list[float] = []
-    beside: dict[str, list[float]] = {"the backfill runs": [], f"{LANES} lanes search": []}
-    with closing(db.open(path)) as conn:
-        prepare(conn, version=-1)  # an empty index: the backfill has everything to do
-        prepare(conn)
-    with a_writer(path) as writer:
-        for _ in range(ROUNDS):
-            alone += commits(writer)
-            with indexing(path, writer, lambda: True):
-                beside["the backfill runs"] += commits(writer)
-    fill(path)
-    with a_writer(path) as writer:
-        for _ in range(ROUNDS):
-            alone += commits(writer)
-            with lanes_of(path, writer.way) as lanes, always_searching(lanes):
-                beside[f"{LANES} lanes search"] += commits(writer)
-    idle = percentile(alone, 99)
-    for what, seconds in beside.items():
-        p99 = percentile(seconds, 99)
-        yield Row(
-            f"a turn's commit while {what}, p99",
-            ms(p99),
-            f"of the same alone, p99 {ms(idle)}; limit 2x",
-            p99 / idle,
-        )
-
-
-def commits(writer: StoreWriter) -> list[float]:
-    """Seconds of each."""
-    taken: list[float] = []
-    pause = threading.Event()
-    for _ in range(COMMITS):
-        batch = end_of_a_turn()
-        timed(taken, lambda: writer.append(batch).result())  # noqa: B023 - called at once
-        pause.wait(EVERY_S)
-    return taken
-
-
-CONVERSATION: Final = "0198f000-0000-7000-8000-0000000000aa"
-TURN: Final = "0198f000-0000-7000-8000-0000000000ab"
-
-
-def end_of_a_turn() -> Batch:
-    """The last answer, the end, and the exact messages. Nothing of it wakes the indexer's reader
-    before its time, for that runs page by page."""
-    events: tuple[ev.Event, ...] = (
-        ev.AssistantMessageUpdated(turn_id=TURN, index=0, offset=0, delta="words " * 60),
-        ev.TurnCompleted(turn_id=TURN),
-    )
-    message = TurnMessage(TURN, 0, "demo", "demo", b'{"text":"' + b"words " * 100 + b'"}')
-    return Batch(tuple(NewEvent(CONVERSATION, event) for event in events), messages=(message,))
-
-
-@contextmanager
-def always_searching(lanes: SearchLanes) -> Iterator[None]:
-    """Every lane at work: as many clients as lanes, each with the next key at once."""
-    searches = Searches(lanes, lambda: False, CLOCK)
-    over = threading.Event()
-
-    def client(number: int) -> None:
-        pick = random.Random(number)
-        words = COMMON.split()
-        while not over.is_set():
-            asked = Searched(parse_query(f"{pick.choice(words)} {pick.choice(words)}"), 50, False)
-            search = partial(searches.conversations, asked, Asker(None, None, None, 1), MACHINE)
-            lanes.ask(LaneAsker(number, 0), search).result()
-
-    clients = [threading.Thread(target=client, args=(n,)) for n in range(LANES)]
-    for one in clients:
-        one.start()
-    try:
-        yield
-    finally:
-        over.set()
-        for one in clients:
-            one.join()
-
-
 # The log.
 
 
@@ -401,45 +307,6 @@ def raw_rebuild(conn: Connection) -> float:
 
 
 # Small things.
-
-
-@contextmanager
-def a_writer(path: Path) -> Iterator[StoreWriter]:
-    """The store-writer, with the conversation of the commits."""
-    writer = StoreWriter(path, CLOCK, Feed(), print)
-    writer.start()
-    opening: tuple[ev.Event, ...] = (
-        ev.ConversationCreated(t.Origin.CLI),
-        ev.PromptQueued(turn_id=TURN, command_id=TURN, text="hi", origin=t.Origin.CLI),
-        ev.TurnStarted(turn_id=TURN, cwd="/", scope=t.ScopeMachine()),
-    )
-    try:
-        writer.append(Batch(tuple(NewEvent(CONVERSATION, one) for one in opening))).exception()
-        yield writer
-    finally:
-        writer.stop()
-
-
-@contextmanager
-def indexing(path: Path, writer: StoreWriter, turn_runs: Callable[[], bool]) -> Iterator[Indexer]:
-    """The search-indexer."""
-    indexer = Indexer(path, writer, Feed(), CLOCK, turn_runs, print)
-    indexer.start()
-    try:
-        yield indexer
-    finally:
-        indexer.stop()
-
-
-@contextmanager
-def lanes_of(path: Path, way: RightOfWay) -> Iterator[SearchLanes]:
-    """The search lanes."""
-    lanes = SearchLanes(path, way)
-    lanes.start()
-    try:
-        yield lanes
-    finally:
-        lanes.stop()
 
 
 @contextmanager

@@ -28,8 +28,8 @@ PATIENCE_MS: Final = 100
 
 
 class WriteConnection(apsw.Connection):
-    """A connection that moves the log. `every` is how many frames make it do so, `long_frames` from where
-    it waits for readers. It does so `in_commit`, or when its owner calls `move_if_due`."""
+    """A connection that moves the log. `every` is how many frames make it do so, `long_frames` from
+    where it waits for readers. It does so `in_commit`, or when its owner calls `move_if_due`."""
 
     def __init__(self, name: str, flags: int) -> None:
         super().__init__(name, flags=flags)
