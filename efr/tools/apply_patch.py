@@ -27,6 +27,7 @@ from efr.tools.patch_write import NotRestored, Step, write_all
 from efr.tools.text_files import FILE_LIMIT, FileProblem, Original, read_original
 from efr.tools.walk import one_name
 
+_TOTAL_LIMIT: Final = 64 * 1024 * 1024  # bytes; what is held in memory is several times that
 _UNCHANGED: Final = "Nothing was changed."
 _GROUPS: Final = (("updated", "Updated"), ("added", "Added"), ("deleted", "Deleted"))
 
@@ -57,10 +58,17 @@ class _Patch:
 
     def changes(self) -> tuple[Change, ...]:
         """What it does to the files as they are. Raises FileProblem, PatchError."""
+        room = _TOTAL_LIMIT
         for key, path in self.paths.items():
             original = read_original(path, self.where.home)
             if original is not None:
                 self.originals[key] = original
+                room -= len(original.content)
+            if room < 0:
+                raise FileProblem(
+                    f"The files of this patch hold more than {_TOTAL_LIMIT} bytes together."
+                    " Split it, or use the shell."
+                )
         before = {key: _text(original.content) for key, original in self.originals.items()}
         return apply_patch(self.operations, before, self.key)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -59,29 +59,91 @@ def write_all(steps: Sequence[Step], home: str, token: str, cancel: Cancel) -> N
     Looks for an interrupt before each write. Raises FileProblem when every file is as it was,
     NotRestored when not.
     """
-    work = _Work(steps, home, token)
-    try:
-        for write in (work.stage, work.commit):
-            for number in range(len(steps)):
-                if cancel.cancelled:
-                    raise FileProblem(STOPPED)
-                write(number)
-    except BaseException as exc:
-        left = work.undo()
-        if left:
-            raise NotRestored("\n".join((str(exc), *left))) from exc
-        raise
-    work.finish()
+    with contextlib.ExitStack() as opened:
+        work = _Work(steps, _Folders(home, opened), token)
+        try:
+            for write in (work.stage, work.commit):
+                for number in range(len(steps)):
+                    if cancel.cancelled:
+                        raise FileProblem(STOPPED)
+                    write(number)
+        except BaseException as exc:
+            left = work.undo()
+            if left:
+                raise NotRestored("\n".join((str(exc), *left))) from exc
+            raise
+        work.finish()
+
+
+class _Folders:
+    """The directories of the steps, held open: a way back that no rename of the user cuts off."""
+
+    def __init__(self, home: str, opened: contextlib.ExitStack) -> None:
+        self._home = home
+        self._opened = opened
+        self._held: dict[str, int] = {}
+        self._made: list[str] = []
+
+    def place(self, path: str) -> tuple[int, str]:
+        """(the directory, the name) of a path. The first call walks there and holds it."""
+        folder, name = os.path.split(normal(path))
+        if folder not in self._held:
+            with problems(path), parent_of(path, self._home) as (handle, _):
+                self._hold(folder, handle)
+        return self._held[folder], name
+
+    def make(self, path: str) -> None:
+        """Makes the missing directories above a path, and remembers which."""
+        missing = []
+        folder = os.path.dirname(normal(path))
+        while folder not in ("/", normal(self._home)) and not self._is_there(folder):
+            missing.append(folder)
+            folder = os.path.dirname(folder)
+        for folder in reversed(missing):
+            handle, name = self.place(folder)
+            with problems(path), contextlib.suppress(FileExistsError):  # somebody made it meanwhile
+                os.mkdir(name, NEW_DIRECTORY, dir_fd=handle)
+                self._made.append(folder)
+
+    def refuse_moved(self, path: str) -> None:
+        """The path has to lead where it led, and through no link. Raises FileProblem."""
+        with problems(path), parent_of(path, self._home) as (handle, _):
+            now, held = os.fstat(handle), os.fstat(self.place(path)[0])
+            if (now.st_dev, now.st_ino) != (held.st_dev, held.st_ino):
+                raise changed(path)
+
+    def unmake(self) -> None:
+        """Removes what was made, except where somebody put a file."""
+        for path in reversed(self._made):
+            folder, name = self.place(path)
+            with contextlib.suppress(OSError):
+                os.rmdir(name, dir_fd=folder)
+
+    def sync(self) -> None:
+        """Makes the renames survive a power loss."""
+        for folder in self._held.values():
+            with contextlib.suppress(OSError):
+                sync(folder)
+
+    def _hold(self, folder: str, handle: int) -> None:
+        self._held[folder] = os.dup(handle)
+        self._opened.callback(os.close, self._held[folder])
+
+    def _is_there(self, path: str) -> bool:
+        missing = contextlib.suppress(FileNotFoundError)
+        with problems(path), missing, parent_of(path, self._home) as (folder, name):
+            os.stat(name, dir_fd=folder, follow_symlinks=False)
+            return True
+        return False
 
 
 class _Work:
     """What was done so far, to be finished or undone."""
 
-    def __init__(self, steps: Sequence[Step], home: str, token: str) -> None:
+    def __init__(self, steps: Sequence[Step], folders: _Folders, token: str) -> None:
         self._steps = steps
-        self._home = home
+        self._folders = folders
         self._token = token
-        self._made: list[str] = []  # directories
         self._written: dict[int, Identity] = {}  # new contents, beside their places
         self._done: list[int] = []  # steps whose place has changed
 
@@ -89,8 +151,9 @@ class _Work:
         """Writes the new content beside its place; looks whether the old one may go."""
         step = self._steps[number]
         if step.content is not None and step.original is None:
-            self._make_directories(step.path)
-        with self._place(step.path) as (folder, name):
+            self._folders.make(step.path)
+        folder, name = self._folders.place(step.path)
+        with problems(step.path):
             if step.original is not None:
                 refuse_read_only(folder, name, step.path)
             if step.content is not None:
@@ -101,7 +164,9 @@ class _Work:
     def commit(self, number: int) -> None:
         """Puts it in place. What was there is kept; a file that is not the original stays."""
         step = self._steps[number]
-        with self._place(step.path) as (folder, name):
+        self._folders.refuse_moved(step.path)
+        folder, name = self._folders.place(step.path)
+        with problems(step.path):
             if step.original is not None:
                 self._keep(folder, name, number, step.original)
             self._done.append(number)
@@ -111,57 +176,28 @@ class _Work:
                 self._put_new(folder, name, number)
 
     def finish(self) -> None:
-        """Lets go of what was kept, and makes the renames survive a power loss."""
-        synced: set[str] = set()
+        """Lets go of what was kept."""
         for number, step in enumerate(self._steps):
-            with contextlib.suppress(FileProblem), self._place(step.path) as (folder, _):
-                self._unlink(folder, self._old(number))
-                if os.path.dirname(step.path) not in synced:
-                    synced.add(os.path.dirname(step.path))
-                    sync(folder)
+            with contextlib.suppress(OSError):  # one name too many is no failure of the patch
+                _unlink(self._folders.place(step.path)[0], self._old(number))
+        self._folders.sync()
 
     def undo(self) -> list[str]:
         """Puts everything back. A line for each file that could not be."""
         left = []
         for number in reversed(self._done):
             try:
-                self._restore(number)
+                with problems(self._steps[number].path):
+                    self._restore(number)
             except FileProblem as exc:
                 left.append(f"Not restored: {exc}")
         for number in self._written:
-            path = self._steps[number].path
-            with contextlib.suppress(FileProblem), self._place(path) as (folder, _):
-                self._unlink(folder, self._new(number))
-        for made in reversed(self._made):  # not when somebody put a file there
-            with contextlib.suppress(FileProblem), self._place(made) as (folder, name):
-                os.rmdir(name, dir_fd=folder)
+            with contextlib.suppress(OSError):
+                _unlink(self._folders.place(self._steps[number].path)[0], self._new(number))
+        self._folders.unmake()
         return left
 
     # -- parts
-
-    @contextlib.contextmanager
-    def _place(self, path: str) -> Iterator[tuple[int, str]]:
-        """(the directory, the name) of a path. Failures in the block are FileProblems."""
-        with problems(path), parent_of(path, self._home) as place:
-            yield place
-
-    def _make_directories(self, path: str) -> None:
-        missing = []
-        folder = os.path.dirname(normal(path))
-        while folder not in ("/", normal(self._home)) and not self._is_there(folder):
-            missing.append(folder)
-            folder = os.path.dirname(folder)
-        for folder in reversed(missing):
-            with self._place(folder) as (handle, name), contextlib.suppress(FileExistsError):
-                os.mkdir(name, NEW_DIRECTORY, dir_fd=handle)  # else somebody made it meanwhile
-                self._made.append(folder)
-
-    def _is_there(self, path: str) -> bool:
-        missing = contextlib.suppress(FileNotFoundError)
-        with problems(path), missing, parent_of(path, self._home) as (folder, name):
-            os.stat(name, dir_fd=folder, follow_symlinks=False)
-            return True
-        return False
 
     def _keep(self, folder: int, name: str, number: int, original: Original) -> None:
         """The original under a second name; for one that goes away, under that name alone."""
@@ -172,14 +208,11 @@ class _Work:
         if not linked:
             os.rename(name, kept, src_dir_fd=folder, dst_dir_fd=folder)
         if identity_of(folder, kept) != identity(original.facts):  # swapped between look and link
-            self._give_back(folder, kept, name, linked=linked)
+            if linked:
+                _unlink(folder, kept)
+            else:
+                _move_to_free(folder, kept, name)
             raise changed(step.path)
-
-    def _give_back(self, folder: int, kept: str, name: str, *, linked: bool) -> None:
-        if linked:
-            self._unlink(folder, kept)
-        else:
-            os.rename(kept, name, src_dir_fd=folder, dst_dir_fd=folder)
 
     def _put_new(self, folder: int, name: str, number: int) -> None:
         """A file in a free place; never over one that appeared meanwhile."""
@@ -190,28 +223,27 @@ class _Work:
             raise changed(self._steps[number].path) from exc
 
     def _restore(self, number: int) -> None:
-        step = self._steps[number]
-        kept = self._old(number)
-        with self._place(step.path) as (folder, name):
-            now = identity_of(folder, name)
-            is_ours = now is not None and now == self._written.get(number)
-            if step.original is None:
-                if is_ours:
-                    self._unlink(folder, name)
-                elif now is not None:
-                    raise FileProblem(f"{visible_line(step.path)} was changed by somebody else.")
-            elif now is None:
-                _move_to_free(folder, kept, name)
-            elif now == identity(step.original.facts):
-                self._unlink(folder, kept)
-            elif is_ours:
-                os.rename(kept, name, src_dir_fd=folder, dst_dir_fd=folder)
-            else:
-                shown = visible_line(f"{os.path.dirname(step.path)}/{kept}")
-                raise FileProblem(
-                    f"{visible_line(step.path)} was changed by somebody else; what it held before"
-                    f" is in {shown}."
-                )
+        step, kept = self._steps[number], self._old(number)
+        folder, name = self._folders.place(step.path)
+        now = identity_of(folder, name)
+        is_ours = now is not None and now == self._written.get(number)
+        if step.original is None:
+            if is_ours:
+                _unlink(folder, name)
+            elif now is not None:
+                raise FileProblem(f"{visible_line(step.path)} was changed by somebody else.")
+        elif now is None:
+            _move_to_free(folder, kept, name)
+        elif now == identity(step.original.facts):
+            _unlink(folder, kept)
+        elif is_ours:
+            os.rename(kept, name, src_dir_fd=folder, dst_dir_fd=folder)
+        else:
+            shown = visible_line(f"{os.path.dirname(step.path)}/{kept}")
+            raise FileProblem(
+                f"{visible_line(step.path)} was changed by somebody else; what it held before is"
+                f" in {shown}."
+            )
 
     def _new(self, number: int) -> str:
         return f".{self._token}-{number}{TEMPORARY_SUFFIX}"
@@ -219,9 +251,10 @@ class _Work:
     def _old(self, number: int) -> str:
         return f".{self._token}-{number}.old{TEMPORARY_SUFFIX}"
 
-    def _unlink(self, folder: int, name: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=folder)
+
+def _unlink(folder: int, name: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)
 
 
 def _link(folder: int, name: str, second: str) -> bool:

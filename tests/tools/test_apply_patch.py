@@ -329,6 +329,18 @@ def test_a_file_that_would_grow_too_large_is_not_written(tmp_path: Path) -> None
     )
 
 
+def test_files_that_are_too_large_together_are_not_held(tmp_path: Path) -> None:
+    (tmp_path / "0").write_text("line\n" * (3 * 1024 * 1024))
+    for name in "1234":
+        os.link(tmp_path / "0", tmp_path / name)
+    result = apply(in_project(tmp_path), patch_of(*(f"*** Delete File: {n}" for n in "01234")))
+    assert result.output == (
+        "The files of this patch hold more than 67108864 bytes together. Split it, or use the"
+        " shell.\nNothing was changed."
+    )
+    assert len(os.listdir(tmp_path)) == 5
+
+
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "a").open("wb") as file:
         file.truncate(17 * 1024 * 1024)

@@ -20,6 +20,7 @@ from efr.tools.file_views import FileViews
 from efr.tools.read_file import ReadFileTool
 from tests.tools.fakes import context
 from tests.tools.test_files import as_a_user
+from tests.tools.test_races import swapping
 
 PATCH = """\
 *** Begin Patch
@@ -271,11 +272,61 @@ def test_a_directory_that_becomes_a_link_leads_nothing_outside(tmp_path: Path) -
         "*** Update File: sub/a.txt\n-one\n+two\n*** End Patch\n"
     )
     result = run(root, WatchedCancel(4, swap), patch)
-    assert "runs through a symbolic link" in result.output
+    assert result.output.startswith(f"{root}/sub/a.txt runs through a symbolic link.")
+    assert "Not restored" not in result.output
+    assert not [*tmp_path.rglob("*.efr-tmp")]
     assert [path.name for path in outside.iterdir()] == ["a.txt"]
     assert (outside / "a.txt").read_text() == "one\n"
     assert (root / "real/a.txt").read_text() == "one\n"
     assert (root / "z.txt").read_text() == "last\n"
+
+
+def test_a_directory_that_moves_away_is_put_back_in_order(tmp_path: Path) -> None:
+    """The way back goes to the directory itself, wherever its name leads by then."""
+    lay_out(tmp_path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/x.txt").write_text("x\n")
+    (tmp_path / "sub/y.txt").write_text("y\n")
+    before = facts_of(tmp_path / "sub")
+    patch = (
+        "*** Begin Patch\n*** Update File: sub/x.txt\n-x\n+1\n*** Delete File: sub/y.txt\n"
+        "*** Update File: a.txt\n-one\n+1\n*** End Patch\n"
+    )
+
+    def move(_: Cancel) -> None:
+        (tmp_path / "sub").rename(tmp_path / "elsewhere")
+        (tmp_path / "sub").mkdir()
+
+    result = run(tmp_path, WatchedCancel(5, move), patch)
+    assert result.output == (
+        f"{tmp_path}/sub/y.txt changed while it was written. Nothing was written; read it again."
+        "\nNothing was changed."
+    )
+    assert facts_of(tmp_path / "elsewhere") == before
+    assert os.listdir(tmp_path / "sub") == []
+
+
+def test_links_that_are_swapped_in_all_the_time_lead_nothing_outside(tmp_path: Path) -> None:
+    outside, inside = tmp_path / "outside", tmp_path / "work/sub"
+    outside.mkdir()
+    inside.mkdir(parents=True)
+    for folder in (outside, inside):
+        (folder / "a.txt").write_text("0\n")
+    applied = 0
+    with swapping(inside, outside) as swaps:
+        while applied < 5 or swaps() < 20:
+            patch = (
+                f"*** Begin Patch\n*** Update File: work/sub/a.txt\n-{applied}\n+{applied + 1}\n"
+                f"*** Add File: work/sub/new{applied}/b.txt\n+b\n*** End Patch\n"
+            )
+            result = run(tmp_path, patch=patch)
+            assert "Not restored" not in result.output
+            applied += not result.is_error
+    assert facts_of(outside).keys() == {"a.txt"}
+    assert (outside / "a.txt").read_text() == "0\n"
+    assert (inside / "a.txt").read_text() == f"{applied}\n"
+    made = {f"new{number}" for number in range(applied)}
+    assert {path.name for path in inside.iterdir()} == made | {"a.txt"}
 
 
 def test_a_read_only_file_is_neither_changed_nor_taken_away() -> None:
