@@ -149,6 +149,13 @@ class Agent:
             loaded = self._loaded.get(conversation_id)
         return loaded is not None and not loaded.state.idle
 
+    def runs_full(self) -> bool:
+        """Whether a turn runs in full mode anywhere."""
+        with self._lock:
+            states = [loaded.state for loaded in self._loaded.values()]
+        running = [state.running for state in states]
+        return any(one is not None and one.mode is t.Mode.FULL for one in running)
+
     def is_held(self, row: ConversationRow) -> bool:
         """Whether the terminal of the conversation's slot is open: its shell is the process it
         was, or it follows."""

@@ -55,6 +55,7 @@ class Running:
     steering_closed: bool = False
     interrupted: bool = False
     call_id: str | None = None  # the tool call that runs now
+    mode: t.Mode | None = None  # what the turn runs with; None: it has not set out
 
     @property
     def turn_id(self) -> str:

@@ -68,6 +68,7 @@ def set_out(
     user_dir = _user_dir(prompt, row, ports.host.home)
     place = ports.places.of(user_dir)
     resolved = services.resolve(prompt.settings, remote=prompt.remote)
+    running.mode = resolved.effective.mode
     _record_start(turn_log, running, row, user_dir, place, resolved)
     settings = ports.settings()
     tools = offered(ports.tools.definitions(), resolved)

@@ -76,11 +76,6 @@ def changed_restart_keys(old: Settings, new: Settings) -> tuple[str, ...]:
     return tuple(sorted(key for key in RESTART_KEYS if value_of(old, key) != value_of(new, key)))
 
 
-def keep_restart_keys(old: Settings, new: Settings) -> Settings:
-    """`new`, but with the running values of the keys that need a restart."""
-    return keep_keys(old, new, RESTART_KEYS)
-
-
 def keep_keys(old: Settings, new: Settings, keys: Iterable[str]) -> Settings:
     """`new`, but with the values that these keys have in `old`."""
     for key in keys:

@@ -2,7 +2,9 @@
 
 Any thread reads `current`; one reload at a time replaces it as a whole. A reload checks the whole
 file first, so an error changes nothing; keys that need a restart keep their running value and are
-listed until the file has that value again. Facts: docs/config.md, "Reload".
+listed until the file has that value again. While a turn runs in full mode, what loosens is held:
+those keys keep their value until the user asks for a reload, or the file no longer loosens.
+Facts: docs/config.md, "When a change applies".
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from efr.config.errors import ConfigError
-from efr.config.load import OVERRIDES, changed_restart_keys, keep_restart_keys, load, override
+from efr.config.keys import RESTART_KEYS
+from efr.config.load import OVERRIDES, changed_restart_keys, keep_keys, load, override
+from efr.config.loosening import loosened
 from efr.config.schema import Settings
 from efr.wire import types as t
 
@@ -61,6 +65,8 @@ class LiveSettings:
         self._told: list[Callable[[t.ReloadResult], None]] = []
         self._odd: Callable[[Settings], Sequence[str]] = lambda wanted: ()
         self._warned: frozenset[str] = frozenset()
+        self._full_runs: Callable[[], bool] = lambda: False
+        self._held: tuple[str, ...] = ()
 
     def current(self) -> Settings:
         """The settings of now: a frozen value, safe to keep for one piece of work."""
@@ -81,15 +87,28 @@ class LiveSettings:
         """`odd` tells what to warn of in a file's settings, a sentence each, once they apply."""
         self._odd = odd
 
-    def reload(self) -> t.ReloadResult:
-        """Reads the file again. Blocks; any thread."""
+    def hold_while(self, full_runs: Callable[[], bool]) -> None:
+        """`full_runs` tells whether a turn runs in full mode now."""
+        self._full_runs = full_runs
+
+    @property
+    def path(self) -> Path:
+        """The file, or the link to it."""
+        return self._path
+
+    def overridden(self) -> dict[str, str]:
+        """The sources of the keys that a variable or a flag sets."""
+        return overridden(self._overrides)
+
+    def reload(self, *, by_user: bool = False) -> t.ReloadResult:
+        """Reads the file again. Blocks; any thread. A user who asks lets a held change go."""
         with self._reloading:
-            result = self._reload()
+            result = self._reload(by_user)
             for listener in self._told:
                 listener(result)
         return result
 
-    def _reload(self) -> t.ReloadResult:
+    def _reload(self, by_user: bool) -> t.ReloadResult:
         try:
             wanted = read_settings(self._path, self._overrides)
         except ConfigError as exc:
@@ -97,17 +116,34 @@ class LiveSettings:
             _log.warning("the settings stay as they are: %s: %s", self._path, exc)
             return t.ReloadResult(applied=False, error=config_file_error(exc))
         before = self._settings
-        fresh = keep_restart_keys(before, wanted)
-        self._error = None
         self._restart_needed = changed_restart_keys(before, wanted)
+        fresh = self._hold(before, keep_keys(before, wanted, RESTART_KEYS), by_user)
         self._settings = fresh
         if fresh != before:
             _log.info("the settings of %s apply", self._path)
             for listener in self._listeners:
                 listener(fresh)
         return t.ReloadResult(
-            applied=True, restart_needed=self._restart_needed, warnings=self._warnings(wanted)
+            applied=True,
+            error=None if self._error is None else config_file_error(self._error),
+            restart_needed=self._restart_needed,
+            warnings=self._warnings(wanted),
         )
+
+    def _hold(self, before: Settings, fresh: Settings, by_user: bool) -> Settings:
+        """`fresh` without what loosens, while that is held; the error says which keys."""
+        self._error = None
+        holds = not by_user and (bool(self._held) or self._full_runs())
+        self._held = loosened(before, fresh) if holds else ()
+        if not self._held:
+            return fresh
+        keys = ", ".join(self._held)
+        self._error = ConfigError(
+            f"held while full mode runs, because it loosens permissions: {keys};"
+            " efr config reload lets it go"
+        )
+        _log.warning("%s: %s", self._path, self._error)
+        return keep_keys(before, fresh, self._held)
 
     def _warnings(self, wanted: Settings) -> tuple[str, ...]:
         """What is newly odd: each comes once, and again after it was put right in between."""
@@ -127,6 +163,7 @@ class LiveSettings:
             symlink_target=str(self._path.resolve()) if self._path.is_symlink() else None,
             reload_error=config_file_error(error) if error is not None else None,
             restart_needed=self._restart_needed,
+            held=t.HeldConfig(self._held) if self._held else None,
         )
 
 

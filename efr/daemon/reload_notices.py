@@ -47,7 +47,9 @@ class ReloadNotices:
 
     def _news(self, result: t.ReloadResult) -> Iterator[str]:
         error, keys = result.error, result.restart_needed
-        if error is not None and error != self._error:
+        if error is not None and error != self._error and result.applied:
+            yield f"a change of config.toml is {error.message}"
+        elif error is not None and error != self._error:
             place = f" (line {error.line})" if error.line is not None else ""
             key = f"{error.key}: " if error.key else ""
             yield f"config.toml has an error{place}, efr keeps its settings: {key}{error.message}"

@@ -8,7 +8,8 @@ from efr.config.schema import Model, Permissions, Settings
 from efr.providers.canonical import ModelFacts
 from efr.wire import types as t
 from efr.wire.errors import Refusal
-from tests.agent.scripted_model import MODEL, ScriptedModels, ScriptedProvider
+from tests.agent.scripted_model import MODEL, Hold, ScriptedModels, ScriptedProvider
+from tests.agent.world import World
 
 ALL_ON = ModeLimits(auto_off=None, full_off=None)
 
@@ -113,3 +114,20 @@ def test_the_data_of_a_refusal_is_sorted() -> None:
         resolved(t.TurnSettings(effort="ultra"))
     body = msgspec.to_builtins(caught.value.body)
     assert list(body["data"]) == sorted(body["data"])
+
+
+def test_a_turn_in_full_mode_is_known_while_it_runs(world: World) -> None:
+    world.settings = Settings(permissions=Permissions(mode="full", allow_full=True))
+    world.limits = ALL_ON
+    for mode, known in (("full", True), ("cautious", False)):
+        world.settings = Settings(
+            permissions=msgspec.structs.replace(world.settings.permissions, mode=mode)
+        )
+        held = Hold()
+        world.provider.answers([held])
+        sent = world.send("go")
+        held.wait()
+        assert world.agent.runs_full() is known
+        world.interrupt(sent.conversation_id)
+        world.wait_end(sent.turn_id)
+        assert not world.agent.runs_full()

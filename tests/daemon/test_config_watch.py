@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,10 +20,26 @@ TTY = "/dev/pts/77"
 BROKEN = DEMO + "[shell]\nidle_minutes = -1\n"
 
 
-@pytest.fixture(name="daemon")
-def _daemon(tmp_path: Path) -> Iterator[Daemon]:
-    with Daemon(tmp_path) as daemon:
+@pytest.fixture(name="running", scope="module")
+def _running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    with Daemon(tmp_path_factory.mktemp("daemon")) as daemon:
         yield daemon
+
+
+@pytest.fixture(name="daemon")
+def _daemon(running: Daemon) -> Daemon:
+    """The one daemon of these tests, with the file it began with."""
+    running.write_settings(DEMO)
+    with running.client() as client:
+        client.call("admin.config_reload")
+    return running
+
+
+def replace(path: Path, text: str) -> None:
+    """A save by rename, at once."""
+    fresh = path.with_suffix(".new")
+    fresh.write_text(text)
+    fresh.replace(path)
 
 
 def config_when(client: RawClient, fits: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
@@ -39,7 +57,6 @@ def test_a_save_applies_without_a_command(daemon: Daemon) -> None:
         daemon.roots.config_file.unlink()
         daemon.write_settings(DEMO)
         assert "restart_needed" not in config_when(client, lambda one: "restart_needed" not in one)
-    assert daemon.stop() == 0
 
 
 def test_an_error_is_told_once_at_the_active_terminals_and_the_status_has_its_place(
@@ -59,18 +76,6 @@ def test_an_error_is_told_once_at_the_active_terminals_and_the_status_has_its_pl
         assert "config.toml has an error" in notices.read_text()
         write_atomic(daemon.roots.config_file, DEMO.encode())
         config_when(client, lambda one: "reload_error" not in one)
-    assert daemon.stop() == 0
-
-
-def test_a_config_folder_that_is_missing_is_made_and_watched(daemon: Daemon) -> None:
-    daemon.stop()
-    daemon.roots.config_file.unlink()
-    daemon.roots.config.path.rmdir()
-    daemon.start()
-    assert daemon.roots.config.path.stat().st_mode & 0o777 == 0o700
-    with daemon.client() as client:
-        daemon.roots.config_file.write_text('[model]\nprovider = "openai"\n')
-        config_when(client, lambda one: bool(one.get("restart_needed")))
 
 
 def test_the_projects_of_the_terminals_follow_their_file(daemon: Daemon, tmp_path: Path) -> None:
@@ -78,3 +83,49 @@ def test_the_projects_of_the_terminals_follow_their_file(daemon: Daemon, tmp_pat
     write_atomic(daemon.roots.projects_file, text.encode())
     while daemon.roots.scopes.read_text() != "/srv/thing\tthing\n":
         continue
+
+
+def test_two_saves_within_ten_milliseconds_are_one_reload(daemon: Daemon) -> None:
+    with daemon.client() as client:
+        applied = daemon.log.count("apply")
+        write_atomic(daemon.roots.config_file, b'[model]\nprovider = "openai"\n')
+        write_atomic(daemon.roots.config_file, b'screen = "vt100"\n' + DEMO.encode())
+        config = config_when(client, lambda one: "restart_needed" in one)
+        assert config["restart_needed"] == ["screen"], "the first of them was never read"
+    assert daemon.log.count("apply") == applied, "and restart keys alone apply nothing"
+
+
+def test_a_thousand_reloads_under_running_turns(daemon: Daemon) -> None:
+    """By the method, by signals and by the watch at once: each whole, none mixed."""
+    texts = [
+        f"{DEMO}[shell]\nidle_minutes = {n}\n[conversation]\nmax_queued = {n}\n" for n in (1, 2)
+    ]
+    with daemon.client() as client, daemon.client("shell", tty=TTY) as shell:
+        context = {"pwd": "/", "tty": TTY, "shell_pid": os.getpid()}
+        sent = send(shell, "count to 100", context=context)
+        for number in range(100):
+            replace(daemon.roots.config_file, texts[number % 2])
+            daemon.signal(signal.SIGHUP)
+            waiting = {client.request("admin.config_reload") for _ in range(10)}
+            while waiting:
+                frame = client.read()
+                if "item" in frame:
+                    assert frame["item"] == {"applied": True}
+                else:
+                    waiting.discard(frame["id"])
+        items = follow(shell, sent)
+        assert items[-1]["event"]["kind"] == "turn_completed"
+        status = client.call("admin.status")["config"]
+        assert "reload_error" not in status
+    assert "Traceback" not in daemon.log
+
+
+def test_a_config_folder_that_is_missing_is_made_and_watched(daemon: Daemon) -> None:
+    """The last one: the daemon starts anew, with another file."""
+    daemon.stop()
+    shutil.rmtree(daemon.roots.config.path)
+    daemon.start()
+    assert daemon.roots.config.path.stat().st_mode & 0o777 == 0o700
+    with daemon.client() as client:
+        daemon.roots.config_file.write_text('[model]\nprovider = "openai"\n')
+        config_when(client, lambda one: bool(one.get("restart_needed")))

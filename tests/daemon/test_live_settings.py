@@ -99,3 +99,54 @@ def test_a_warning_comes_once_and_again_after_it_was_put_right(tmp_path: Path) -
     assert settings.reload().warnings == ()
     write(tmp_path, 'screen = "ghostty"\n')
     assert settings.reload().warnings == ("odd",)
+
+
+def test_what_loosens_is_held_while_full_mode_runs(tmp_path: Path) -> None:
+    settings = live(tmp_path, "[permissions]\nmode = 'cautious'\n")
+    full = [True]
+    settings.hold_while(lambda: full[0])
+    write(tmp_path, "[permissions]\nmode = 'auto'\nallow_full = true\n[shell]\nidle_minutes = 5\n")
+    result = settings.reload()
+    assert result.applied
+    assert result.warnings == ()
+    assert result.error is not None
+    assert "permissions.allow_full, permissions.mode" in result.error.message
+    assert settings.current().permissions.mode == "cautious"
+    assert settings.current().shell.idle_minutes == 5
+    status = settings.status()
+    assert status.reload_error == result.error
+    assert status.held is not None
+    assert status.held.loosens == ("permissions.allow_full", "permissions.mode")
+
+    full[0] = False  # the turn's end alone changes nothing
+    assert settings.reload().error == result.error
+    write(tmp_path, "[permissions]\nmode = 'auto'\n")
+    assert settings.reload().error is not None
+    assert settings.reload(by_user=True).error is None
+    assert settings.current().permissions.mode == "auto"
+    assert settings.status().held is None
+
+
+def test_a_held_change_ends_with_a_file_that_loosens_nothing(tmp_path: Path) -> None:
+    settings = live(tmp_path, "")
+    full = [True]
+    settings.hold_while(lambda: full[0])
+    write(tmp_path, "[permissions]\nmode = 'auto'\n")
+    assert settings.reload().error is not None
+    write(tmp_path, "[permissions]\nmode = 'manual'\n")
+    assert settings.reload().error is None
+    assert settings.current().permissions.mode == "manual"
+    full[0] = False
+    write(tmp_path, "[permissions]\nmode = 'auto'\n")
+    assert settings.reload().error is None, "nothing was held any more"
+    assert settings.current().permissions.mode == "auto"
+
+
+def test_a_broken_file_leaves_a_held_change_held(tmp_path: Path) -> None:
+    settings = live(tmp_path, "")
+    settings.hold_while(lambda: True)
+    write(tmp_path, "[permissions]\nmode = 'auto'\n")
+    settings.reload()
+    write(tmp_path, "[permissions")
+    assert not settings.reload(by_user=True).applied
+    assert settings.current().permissions.mode == "cautious"

@@ -64,6 +64,14 @@ def test_a_new_set_of_restart_keys_is_told_once() -> None:
     assert house.reload(RESTART) == [], "the error in between changed nothing about the keys"
 
 
+def test_a_held_change_is_told_as_what_it_is() -> None:
+    house = House()
+    held = t.ReloadResult(applied=True, error=t.ConfigFileError("held while full mode runs: x"))
+    ((_, line),) = house.reload(held)
+    assert line == "a change of config.toml is held while full mode runs: x"
+    assert house.reload(held) == []
+
+
 def test_a_store_that_cannot_be_read_costs_the_notice_alone() -> None:
     house = House()
 

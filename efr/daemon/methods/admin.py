@@ -44,8 +44,8 @@ def admin_status(rooms: Rooms, params: m.AdminStatusParams, call: Call) -> m.Adm
 def admin_config_reload(
     rooms: Rooms, params: m.AdminConfigReloadParams, call: Call
 ) -> m.AdminConfigReloadResult:
-    """Reads the config file again."""
-    return rooms.settings.reload()
+    """Reads the config file again. Whoever may ask is a user, so a held change is let go."""
+    return rooms.settings.reload(by_user=True)
 
 
 def _root(root: Root) -> t.RootDir:
