@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from efr.client import connect
+from tests.agent.test_repos import committed
 from tests.e2e.conftest import Zsh, wait_until_found
 from tests.e2e.person import Person
 from tests.harness.daemon import Daemon
@@ -38,7 +39,8 @@ Begin = Callable[..., Person]
 # --- scopes -------------------------------------------------------------------------------------
 
 
-def test_a_terminal_has_one_conversation_for_each_scope(person: Begin) -> None:
+def test_a_terminal_has_one_conversation_for_each_scope(person: Begin, daemon: Daemon) -> None:
+    committed(daemon.home / "p" / "tool")
     me = person()
     me.line("cd ~/p/app")
     assert me.ask("fix the tests") == ["app"]
@@ -50,18 +52,34 @@ def test_a_terminal_has_one_conversation_for_each_scope(person: Begin) -> None:
     me.line("cd ~/p/app")
     assert me.ask("go on") == ["app", '↪ back to "say: fix the tests" in app (just now)']
     assert me.ask("and on") == ["app"]
-    me.line(",new say: another one")
+    assert me.line(",new") == ["the next , line starts a new conversation"]
+    assert me.ask("another one") == ["app"]
+    assert me.ask("goes on in it") == ["app"]
     me.line("cd ~")
     assert me.ask("still here") == [
         "○ no project · ~",
         '↪ back to "say: what is new" outside projects (just now)',
     ]
+    me.line("cd p/tool")
+    hint = "is a git repo but not a project: writes there ask you. efr project add ~/p/tool"
+    assert me.ask("a repository") == [
+        "○ no project · ~/p/tool",
+        f"○ ~/p/tool {hint} registers it.",
+    ]
+    assert me.ask("and again") == ["○ no project · ~/p/tool"]
+    me.terminal.type(",\r")
+    me.terminal.wait_for("🤖 ○ ›")
+    me.terminal.type("!cd ~/p/app\r")
+    me.terminal.wait_for("🤖 app ›")
+    with connect(daemon.env) as efr:
+        assert [one.name for one in efr.call("projects.list").projects] == ["app"]
 
 
-def test_a_new_terminal_picks_up_what_no_open_one_holds(person: Begin) -> None:
+def test_a_new_terminal_picks_up_what_no_open_one_holds(
+    person: Begin, daemon: Daemon, app: Path
+) -> None:
     one = person()
-    one.line("cd ~/p/app")
-    one.ask("fix the proxy test")
+    one.sends(daemon, "say: fix the proxy test", app)
     two = person()
     two.line("cd ~/p/app")
     assert two.ask("mine") == ["app"]
@@ -76,20 +94,18 @@ def test_a_new_terminal_picks_up_what_no_open_one_holds(person: Begin) -> None:
 # --- the numbered list --------------------------------------------------------------------------
 
 
-def test_the_numbered_list_and_a_resume_from_elsewhere(person: Begin) -> None:
+def test_the_numbers_of_a_list_stay(person: Begin, daemon: Daemon, app: Path) -> None:
     me = person()
-    me.ask("outside")
-    me.line("cd ~/p/app")
-    me.ask("fix the tests")
-    me.line(",new say: newer")
-    me.line("cd ~")
+    me.sends(daemon, "say: outside", daemon.home)
+    me.sends(daemon, "say: fix the tests", app)
+    me.sends(daemon, "say: newer", app, new_conversation=True)
     assert me.line(",resume") == [
         " 1  say: outside        no project  just now    1 turn   this terminal",
         " 2  say: newer          app         just now    1 turn   this terminal",
         " 3  say: fix the tests  app         just now    1 turn",
         ",resume N continues one here",
     ]
-    me.line(",new say: in between")  # the numbers stay those of the list that was seen
+    me.sends(daemon, "say: in between", daemon.home, new_conversation=True)
     assert me.line(",resume 3") == [
         '↪ resumed "say: fix the tests" (app, just now); it continues when you prompt in ~/p/app'
     ]
