@@ -221,6 +221,8 @@ def _of_one(kind: Any, of_newer: Reader) -> Reader:
     mend, settle = _AT_FIRST[kind], _SETTLERS[kind]
     if not (mend or settle or _OF_NEWER[kind]):
         return partial(convert, type=kind)
+    if mend is None and settle is not None:  # nearly every hot frame
+        return _of_plain(kind, settle, of_newer)
 
     def read(value: Any) -> Any:
         try:
@@ -228,6 +230,17 @@ def _of_one(kind: Any, of_newer: Reader) -> Reader:
         except ValidationError:
             return of_newer(value)
         return found if settle is None else settle(found)
+
+    return read
+
+
+def _of_plain(kind: Any, settle: Reader, of_newer: Reader) -> Reader:
+    def read(value: Any) -> Any:
+        try:
+            found = convert(value, kind)
+        except ValidationError:
+            return of_newer(value)
+        return settle(found)
 
     return read
 

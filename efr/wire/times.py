@@ -7,6 +7,7 @@ a read and a write, and `datetime` holds 6.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from functools import cache
 
@@ -16,13 +17,13 @@ _SECOND = timedelta(seconds=1)
 
 
 @cache
-def _written() -> re.Pattern[str]:
+def _as_written() -> Callable[[str], re.Match[str] | None]:
     """Nearly every time: as it is written, of four-digit years and days that no month lacks."""
     return re.compile(
         r"[1-9]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"
         r"(?:\.\d{0,8}[1-9])?Z",
         re.ASCII,
-    )
+    ).fullmatch
 
 
 def canonical_time(text: str) -> str:
@@ -31,7 +32,7 @@ def canonical_time(text: str) -> str:
     Raises ValueError for text that is no RFC 3339 time, has no offset, or has more than nine
     digits of fraction.
     """
-    return text if _written().fullmatch(text) else _join(*_split(text))
+    return text if _as_written()(text) else _join(*_split(text))
 
 
 def time_from_us(us: int) -> str:
