@@ -62,6 +62,7 @@ class _Call:
     turn_log: TurnLog
     running: Running
     started: bool = field(default=False)
+    shown: str | None = None  # the preview of its question
 
 
 class Calls:
@@ -141,7 +142,8 @@ class Calls:
             call.id, None if limit is None else float(limit), local_only=needs.interactive
         )
         try:
-            self._request(call, needs, decision, tool.preview(call.block.input, where))
+            call.shown = tool.preview(call.block.input, where)
+            self._request(call, needs, decision)
             wake = questions.wait(question, call.running.cancel)
             if wake is not Wake.ANSWERED:
                 wake = self._expire(call, question, wake)
@@ -149,15 +151,13 @@ class Calls:
             questions.close(question)
         return self._told(call, question, wake)
 
-    def _request(
-        self, call: _Call, needs: CallNeeds, decision: Decision, preview: str | None
-    ) -> None:
+    def _request(self, call: _Call, needs: CallNeeds, decision: Decision) -> None:
         done = call.turn_log.record(
             ev.ApprovalRequested(
                 turn_id=call.turn_log.turn_id,
                 call_id=call.id,
                 summary=decision.summary,
-                diff_preview=preview,
+                diff_preview=call.shown,
                 interactive=needs.interactive,
                 local_only=needs.interactive,
                 reason=decision.reason or None,
@@ -208,6 +208,7 @@ class Calls:
             watcher=watch,
             clock=ports.clock,
             views=self._owner.views,
+            shown=call.shown,
         )
         call.running.call_id = call.id
         try:

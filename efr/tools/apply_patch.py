@@ -21,7 +21,13 @@ from efr.tools.apply_patch_words import DEFINITION, NAME
 from efr.tools.contract import OUTPUT_LIMIT, BadInput, Input, ToolContext, ToolResult, Where
 from efr.tools.inputs import read_input, resolve
 from efr.tools.patch import Change, Key, apply_patch, paths_of
-from efr.tools.patch_diffs import diffs_of, file_changes, preview_diff, recorded_diff
+from efr.tools.patch_diffs import (
+    ShownDiff,
+    diffs_of,
+    file_changes,
+    preview_diff,
+    recorded_diff,
+)
 from efr.tools.patch_parse import DeleteFile, Operation, PatchError, UpdateFile, parse_patch
 from efr.tools.patch_write import NotRestored, Step, write_all
 from efr.tools.text_files import FILE_LIMIT, FileProblem, Original, read_original
@@ -107,6 +113,8 @@ class ApplyPatchTool:
         try:
             changes = patch.changes()
             _refuse_stale(patch, ctx)
+            diffs = diffs_of(changes, patch.paths, ctx.where)
+            _refuse_unseen(diffs, ctx)
             steps = tuple(_steps(changes, patch))
             write_all(steps, ctx.where.home, ctx.call_id, ctx.cancel)
         except (FileProblem, PatchError) as exc:
@@ -114,7 +122,7 @@ class ApplyPatchTool:
         except NotRestored as exc:
             return ToolResult(_cut(str(exc)), is_error=True)
         _remember(changes, patch, ctx)
-        return _applied(changes, patch)
+        return _applied(changes, diffs)
 
 
 def _operations(input: Input) -> tuple[Operation, ...]:
@@ -160,6 +168,15 @@ def _refuse_stale(patch: _Patch, ctx: ToolContext) -> None:
             )
 
 
+def _refuse_unseen(diffs: Sequence[ShownDiff], ctx: ToolContext) -> None:
+    """What the user allowed is the diff of the question, not what became of it since."""
+    if ctx.shown is not None and preview_diff(diffs) != ctx.shown:
+        raise FileProblem(
+            "A file of this patch changed while the user was asked, so it would do something else"
+            " than they allowed. Read the files again, then patch them as they are now."
+        )
+
+
 def _steps(changes: Sequence[Change], patch: _Patch) -> Iterator[Step]:
     """A move is a new file first, then the old one goes."""
     for change in changes:
@@ -189,7 +206,7 @@ def _remember(changes: Sequence[Change], patch: _Patch, ctx: ToolContext) -> Non
             ctx.views.saw(change.key, _bytes(change.after))
 
 
-def _applied(changes: Sequence[Change], patch: _Patch) -> ToolResult:
+def _applied(changes: Sequence[Change], diffs: Sequence[ShownDiff]) -> ToolResult:
     """The groups for the model; the diff and the counts for the user."""
     if not changes:
         return ToolResult("Success. Every file was already as the patch makes it.")
@@ -205,7 +222,6 @@ def _applied(changes: Sequence[Change], patch: _Patch) -> ToolResult:
     ]
     if moves:
         lines.append(f"Moved: {', '.join(moves)}")
-    diffs = diffs_of(changes, patch.paths, patch.where)
     return ToolResult(
         _cut("\n".join(lines)), diff=recorded_diff(diffs), changes=file_changes(diffs)
     )

@@ -24,7 +24,7 @@ move: "*** Move to: " PATH "\n"
 changes: HEAD* lines (HEAD+ lines)*
 lines: LINE+ END_OF_FILE?
 
-PATH: /[^\s][^\r\n]*/
+PATH: /[^\r\n]*[^\s\/]/
 ADDED: /\+[^\n]*\n/
 HEAD: /@@( [^\n]+)?\n/
 LINE: /[ +-][^\n]*\n/

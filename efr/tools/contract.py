@@ -68,7 +68,11 @@ class HiddenShell(Protocol):
 
 @dataclass(frozen=True)
 class ToolContext:
-    """What a running call may use. `views` lives as long as its conversation."""
+    """What a running call may use. `views` lives as long as its conversation.
+
+    `shown` is the preview that the user saw and allowed; None: there was no question, or no
+    preview.
+    """
 
     call_id: str
     where: Where
@@ -77,6 +81,7 @@ class ToolContext:
     watcher: CallWatcher
     clock: Clock
     views: FileViews
+    shown: str | None = None
 
 
 class Tool(Protocol):

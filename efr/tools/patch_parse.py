@@ -158,6 +158,8 @@ class _Parser:
         path = marker[len(start) :].strip()
         if not path:
             raise self._wrong(f'"{start}" names no path')
+        if path.endswith("/"):
+            raise self._wrong('a path that ends in "/" is no file')
         self._at += 1
         return path
 

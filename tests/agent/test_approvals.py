@@ -9,6 +9,7 @@ import efr.agent
 from efr.agent.calls import AWAY, DENIED, EXPIRED
 from efr.config.schema import Conversation, Settings
 from efr.policy.needs import CallNeeds, PathUse
+from efr.tools.contract import ToolContext, ToolResult
 from efr.wire import events as ev
 from efr.wire import methods as m
 from efr.wire import types as t
@@ -46,6 +47,20 @@ def test_a_question_is_recorded_between_start_and_end_of_its_call(world: World) 
     assert result.seq == world.seq_of(resolved)
     assert (resolved.decision, resolved.origin) == (t.ApprovalDecision.ALLOW, t.Origin.SHELL)
     assert world.tools.write.runs == [{"text": "x"}]
+
+
+def test_a_call_knows_what_the_user_was_shown(world: World) -> None:
+    shown: list[str | None] = []
+
+    def note(_: object, ctx: ToolContext) -> ToolResult:
+        shown.append(ctx.shown)
+        return ToolResult(output="noted")
+
+    world.tools.write.do = world.tools.look.do = note
+    sent, question = asked(world, ("look", "{}"))
+    world.answer(sent.conversation_id, question.call_id)
+    world.wait_end(sent.turn_id)
+    assert shown == [question.diff_preview, None]
 
 
 def test_a_no_tells_the_model_and_the_turn_goes_on(world: World) -> None:

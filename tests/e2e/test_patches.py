@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ PATCH = """\
 *** Delete File: app/old.txt
 *** End Patch
 """
+DELETE = "*** Begin Patch\n*** Delete File: app/kept.txt\n*** End Patch\n"
 BROKEN = "*** Begin Patch\n*** Update File: app/bin/run.sh\n@@\n-echo two\n+x\n*** End Patch\n"
 DIFF = """\
 --- ~/app/run.sh
@@ -43,8 +45,14 @@ def call(patch: str) -> dict[str, Any]:
     return {"pieces": [{"call": custom}], "usage": {"input": 10, "output": 2}}
 
 
-def turn(efr: Connection, text: str, model: str, conversation_id: str | None = None) -> list[Any]:
-    """The events of a turn whose questions are all answered with yes."""
+def turn(
+    efr: Connection,
+    text: str,
+    model: str,
+    conversation_id: str | None = None,
+    before_yes: Callable[[str], object] = str,
+) -> list[Any]:
+    """The conversation and the events of a turn. Its questions are all answered with yes."""
     sent = efr.call(
         "prompt.send",
         text=text,
@@ -57,6 +65,7 @@ def turn(efr: Connection, text: str, model: str, conversation_id: str | None = N
             event = getattr(item, "event", None)
             events.append(event)
             if isinstance(event, ev.ApprovalRequested):
+                before_yes(event.summary)
                 asked = {"conversation_id": sent.conversation_id, "call_id": event.call_id}
                 answers.call("approval.respond", **asked, decision=t.ApprovalDecision.ALLOW)
             if isinstance(event, ev.TurnCompleted | ev.TurnFailed):
@@ -68,7 +77,7 @@ def test_a_freeform_patch_asks_and_applies(tmp_path: Path) -> None:
     with ModelServer() as server:
         models = [{"id": "gpt-6-sol"}, {"id": "fake-model"}]
         done = {"pieces": [{"text": "Done."}], "usage": {"input": 1, "output": 1}}
-        server.play([call(PATCH), call(BROKEN), done, done], models=models)
+        server.play([call(PATCH), call(DELETE), call(BROKEN), done, done], models=models)
         settings = '[model]\nprovider = "openai-api"\n' + APIS["openai-api"].format(
             url=server.base_url
         )
@@ -79,17 +88,25 @@ def test_a_freeform_patch_asks_and_applies(tmp_path: Path) -> None:
             (app / "run.sh").write_text("#!/bin/sh\necho one\n")
             (app / "run.sh").chmod(0o750)
             (app / "old.txt").write_text("old\n")
+            (app / "kept.txt").write_text("one\n")
+
+            def change_it(summary: str) -> None:
+                if "kept.txt" in summary:
+                    (app / "kept.txt").write_text("one\ntwo\n")
+
             with connect(daemon.env) as efr:
-                conversation_id, *events = turn(efr, "move it", "gpt-6-sol")
+                conversation_id, *events = turn(efr, "move it", "gpt-6-sol", before_yes=change_it)
                 turn(efr, "and now", "fake-model", conversation_id)
             bodies = server.bodies()
     started = [e for e in events if isinstance(e, ev.ToolCallStarted)]
-    assert [(one.input, one.freeform) for one in started] == [(PATCH, True), (BROKEN, True)]
+    assert [(one.input, one.freeform) for one in started] == [
+        (patch, True) for patch in (PATCH, DELETE, BROKEN)
+    ]
     asked = next(e for e in events if isinstance(e, ev.ApprovalRequested))
     assert asked.diff_preview == DIFF
     assert "delete ~/app/old.txt (user data)" in asked.summary
     assert "move ~/app/run.sh (user data) to ~/app/bin/run.sh (user data)" in asked.summary
-    applied, refused = (e for e in events if isinstance(e, ev.ToolCallCompleted))
+    applied, changed, refused = (e for e in events if isinstance(e, ev.ToolCallCompleted))
     assert applied.output == ("Success.\nDeleted: app/old.txt\nMoved: app/run.sh -> app/bin/run.sh")
     assert applied.diff == DIFF
     assert applied.changes == t.FileChanges(
@@ -107,9 +124,11 @@ def test_a_freeform_patch_asks_and_applies(tmp_path: Path) -> None:
         added=1,
         removed=2,
     )
+    assert changed.output.startswith("A file of this patch changed while the user was asked")
+    assert (app / "kept.txt").read_text() == "one\ntwo\n"
     assert refused.is_error
     assert "2 | echo größe" in refused.output
-    assert sorted(path.name for path in app.rglob("*")) == ["bin", "run.sh"]
+    assert sorted(path.name for path in app.rglob("*")) == ["bin", "kept.txt", "run.sh"]
     assert (app / "bin/run.sh").read_text() == "#!/bin/sh\necho größe\n"
     assert stat.S_IMODE((app / "bin/run.sh").stat().st_mode) == 0o750
     assert_forms([body for body in bodies if body])
@@ -117,7 +136,7 @@ def test_a_freeform_patch_asks_and_applies(tmp_path: Path) -> None:
 
 def assert_forms(bodies: list[Any]) -> None:
     """A custom tool and its calls for the one model; functions for the other."""
-    first, second, _, other = bodies
+    first, second, _, _, other = bodies
     tool = next(one for one in first["tools"] if one["name"] == "apply_patch")
     assert tool["type"] == "custom"
     assert tool["format"]["type"] == "grammar"

@@ -222,6 +222,25 @@ def test_what_would_be_refused_has_no_preview(tmp_path: Path) -> None:
     assert PATCH.preview(patch_of("*** Delete File: link"), where) is None
 
 
+def test_a_patch_does_only_what_its_question_showed(tmp_path: Path) -> None:
+    """The model never read the file; the user saw its lines, and then they changed."""
+    ctx = in_project(tmp_path)
+    (tmp_path / "a").write_text("one\n")
+    delete = patch_of("*** Delete File: a")
+    asked = replace(ctx, shown=PATCH.preview(delete, ctx.where))
+    (tmp_path / "a").write_text("one\nand much more\n")
+    result = apply(asked, delete)
+    assert result.output == (
+        "A file of this patch changed while the user was asked, so it would do something else than"
+        " they allowed. Read the files again, then patch them as they are now."
+        "\nNothing was changed."
+    )
+    assert (tmp_path / "a").exists()
+    (tmp_path / "a").write_text("one\n")
+    assert not apply(asked, delete).is_error
+    assert not (tmp_path / "a").exists()
+
+
 # -- the record of a call
 
 
