@@ -48,6 +48,19 @@ def test_every_request_begins_with_the_one_before_also_over_a_restart(world: Wor
     assert len(before) == 12 * 4 - 1
 
 
+def test_after_200_turns_and_a_restart_the_request_holds_them_all(world: World) -> None:
+    world.provider.answers(*(said(f"answer {number}") for number in range(201)))
+    for number in range(200):
+        world.wait_end(world.send(f"prompt {number}").turn_id)
+    last = whole(world.provider.requests[-1])
+    world.restart()
+    world.wait_end(world.send("and now").turn_id)
+    after = whole(world.provider.requests[-1])
+    assert len(last) == 399
+    assert after[: len(last)] == last
+    assert len(after) == len(last) + 2
+
+
 def test_a_providers_own_items_go_back_to_the_same_model_alone(world: World) -> None:
     raw = [{"type": "reasoning", "encrypted": "opaque"}]
     world.provider.facts = (ModelFacts("scripted-1"), ModelFacts("scripted-2"))

@@ -188,7 +188,7 @@ def test_many_searches_at_once_are_all_answered(daemon: Daemon, client: RawClien
 
 
 def test_nobody_hears_busy_while_all_work_at_once(daemon: Daemon) -> None:
-    """Six clients with prompts, three that search, and the indexer."""
+    """Eight clients with prompts, three that search, and the indexer."""
     told: list[Any] = []
 
     def work(step: Any) -> None:
@@ -203,13 +203,13 @@ def test_nobody_hears_busy_while_all_work_at_once(daemon: Daemon) -> None:
     def searching(client: RawClient, number: int) -> Any:
         return client.answer(client.request("conversations.search", {"query": f"number {number}"}))
 
-    clients = [threading.Thread(target=work, args=(prompting,)) for _ in range(6)]
+    clients = [threading.Thread(target=work, args=(prompting,)) for _ in range(8)]
     clients += [threading.Thread(target=work, args=(searching,)) for _ in range(3)]
     for one in clients:
         one.start()
     for one in clients:
         one.join(LIMIT_S)
-    assert len(told) == 36
+    assert len(told) == 44
     assert [frame for frame in told if "error" in frame] == []
 
 

@@ -18,6 +18,7 @@ import pytest
 
 from tests.harness.daemon import DEMO, ROOT, Daemon, DaemonFailed
 from tests.harness.raw_client import LIMIT_S, RawClient
+from tests.store.test_faults import needs_namespaces
 
 
 @pytest.fixture(name="daemon")
@@ -45,6 +46,16 @@ def test_a_second_efrd_on_the_same_data_exits_with_3(daemon: Daemon, tmp_path: P
         other.close()
     assert (code, "another efrd runs" in output) == (3, True)
     assert output.count("\n") == 1, "one clear line"
+    assert status_of(daemon)["pid"] == daemon.pid
+
+
+@needs_namespaces
+def test_a_second_efrd_in_a_container_is_refused(daemon: Daemon) -> None:
+    """It sees other process ids and the same files, as with a shared home."""
+    daemon.start()
+    second = ["unshare", "-Urpf", sys.executable, str(ROOT / "efrd.py")]
+    done = subprocess.run(second, env=daemon.env, capture_output=True, text=True, timeout=30)
+    assert (done.returncode, "another efrd runs" in done.stderr) == (3, True)
     assert status_of(daemon)["pid"] == daemon.pid
 
 

@@ -118,6 +118,25 @@ def test_conversations_page_by_their_newest_event(tmp_path: Path) -> None:
         ]
 
 
+def test_pages_reach_the_oldest_of_a_thousand_of_90_days(tmp_path: Path) -> None:
+    ids = [an_id(n) for n in range(1000)]
+    app = t.RouteProject(value=an_id(9999))
+    clock = FakeClock()
+    with appending(tmp_path) as (conn, appender):
+        appender._clock = clock
+        for number, one in enumerate(ids):
+            append(appender, created(one, route=app if number % 10 == 0 else None))
+            clock.advance(90 * 86_400 / len(ids))
+        found: list[str] = []
+        before: int | None = None
+        while page := queries.conversations_page(conn, before, 150):
+            found += [one.id for one in page]
+            before = page[-1].last_seq
+        assert found == ids[::-1]
+        mine = queries.conversations_of_scope(conn, app, 20, others=False)
+        assert [one.id for one in mine] == ids[990::-10][:20]
+
+
 def test_the_recent_list_follows_the_time(tmp_path: Path) -> None:
     clock = FakeClock()
     with appending(tmp_path) as (conn, appender):
