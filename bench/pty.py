@@ -40,6 +40,7 @@ from efr.shell.shells import Shells
 from efr.shell.start import ShellDeps
 from efr.store.recordings import RecordingWriter
 from efr.threads.pty import PtyReader
+from efr.threads.recording_flusher import RecordingFlusher
 
 SIZE: Final = 50_000_000
 ROUNDS: Final = 9
@@ -163,6 +164,8 @@ def hidden_shell(root: Path) -> Iterator[HiddenShell]:
     clock = SystemClock()
     reader = PtyReader()
     reader.start()
+    flusher = RecordingFlusher(print)
+    flusher.start()
     home = root / "home"
     home.mkdir()
     user: Mapping[str, str] = {"HOME": str(home), "PATH": PATH, "LANG": "C.UTF-8"}
@@ -173,7 +176,9 @@ def hidden_shell(root: Path) -> Iterator[HiddenShell]:
             clock=clock,
             ids=SystemIds(clock),
             nonce=lambda: os.urandom(16).hex(),
-            recorder=lambda pty_id: RecordingWriter(root / "recordings", pty_id, clock),
+            recorder=lambda pty_id: RecordingWriter(
+                root / "recordings", pty_id, clock, flush=flusher.flush
+            ),
             listener=nobody,
             left=nobody,
             environment=lambda: user,
@@ -186,6 +191,7 @@ def hidden_shell(root: Path) -> Iterator[HiddenShell]:
     finally:
         shells.stop_all(clock.monotonic() + 10)
         reader.stop()
+        flusher.stop()
 
 
 class Nobody:

@@ -79,6 +79,7 @@ from efr.threads.list_watch import ListWatch
 from efr.threads.looks import Looks
 from efr.threads.pty import PtyReader
 from efr.threads.readers import ReaderPool
+from efr.threads.recording_flusher import RecordingFlusher
 from efr.threads.requests import Peer
 from efr.threads.server import SocketServer
 from efr.threads.timer import Timer
@@ -220,6 +221,9 @@ class Daemon:
     def _start_shells(
         self, started: Started, store: _Store, timer: Timer, looks: _WhoLooks
     ) -> Shells:
+        flusher = RecordingFlusher(partial(self._fatal, "recording-flusher"))
+        started.add("the recordings", lambda deadline: flusher.stop())
+        flusher.start()
         reader = PtyReader()
         started.add("the PTYs", lambda deadline: reader.stop())
         reader.start()
@@ -232,7 +236,7 @@ class Daemon:
                 ids=self._outside.ids,
                 nonce=partial(secrets.token_hex, 16),
                 recorder=lambda pty_id: RecordingWriter(
-                    self._roots.recordings, pty_id, self._clock, segments
+                    self._roots.recordings, pty_id, self._clock, segments, flusher.flush
                 ),
                 listener=events,
                 left=events,

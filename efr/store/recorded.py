@@ -11,9 +11,10 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from efr.store.chunks import OUTPUT, Chunks, unpack_size
+from efr.store.chunks import OUTPUT, Chunks, Fault, unpack_size
 
 SUFFIX = ".rec"
+_BLOCK = 256 << 10  # bytes read at a time: a few chunks
 _TRIES = 3  # of a read while segments are being collected
 
 
@@ -115,19 +116,31 @@ class _Taker:
         self._missing: list[tuple[int, int]] = []
 
     def read(self, path: Path, position: int, offset: int) -> None:
-        """Takes what the segment holds of the range; `position` is where `offset` is in it."""
+        """Takes what the segment holds of the range; `position` is where `offset` is in it. Reads
+        no further than one block behind the range."""
         self._skip_to(offset)
-        with path.open("rb") as file:
+        data = b""
+        with path.open("rb", buffering=0) as file:
             file.seek(position)
-            data = file.read()
-        for chunk in Chunks(data):
+            while offset <= self.end and (block := file.read(_BLOCK)):
+                data += block
+                walk = Chunks(data)
+                offset = self._walk(walk, data, offset)
+                if walk.fault is Fault.CORRUPT:
+                    return
+                data = data[walk.end :]
+
+    def _walk(self, chunks: Chunks, data: bytes, offset: int) -> int:
+        """Takes from the chunks; the offset behind the last one that was looked at."""
+        for chunk in chunks:
             if offset > self.end:
-                return
+                return offset
             if chunk.kind == OUTPUT:
                 self._take(offset, data[chunk.begin : chunk.end])
                 offset += chunk.end - chunk.begin
             elif offset >= self._start:
                 self._pieces.append(Resized(offset, *unpack_size(data[chunk.begin : chunk.end])))
+        return offset
 
     def _take(self, offset: int, data: bytes) -> None:
         inside = data[max(0, self._at - offset) : max(0, self.end - offset)]

@@ -3,7 +3,8 @@
 The offset of a byte in the stream is its number for `pty.attach` and for the slices of the shell
 tool. Segments rotate at 8 MiB. A recording is a resume buffer: when it cannot be written, it is
 marked broken with one line in the log, offsets go on, and the shell never notices. The thread that
-reads the PTY writes here; any thread may read.
+reads the PTY writes here; any thread may read. A full segment goes to `flush`, which may bring it
+to the disk on another thread.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import bisect
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -36,16 +38,41 @@ class SegmentIndex(Protocol):
         """No more of it comes, and it is on disk; `size_bytes` counts stream bytes."""
 
 
+class Flush(Protocol):
+    """Brings an open file to the disk and closes it, now or later; then tells what went wrong."""
+
+    def __call__(self, handle: int, done: Callable[[OSError | None], None], /) -> None:
+        """Never raises."""
+
+
+def flush(handle: int, done: Callable[[OSError | None], None]) -> None:
+    """`Flush` here and now: waits for the disk."""
+    error = None
+    try:
+        os.fdatasync(handle)
+    except OSError as exc:
+        error = exc
+    os.close(handle)
+    done(error)
+
+
 class RecordingWriter:
     """The recording of one PTY. Goes on where an earlier one of the same PTY stopped."""
 
     def __init__(
-        self, directory: Path, pty_id: str, clock: Clock, index: SegmentIndex | None = None
+        self,
+        directory: Path,
+        pty_id: str,
+        clock: Clock,
+        index: SegmentIndex | None = None,
+        flush: Flush = flush,
     ) -> None:
         self._directory = directory / pty_id
         self._pty_id = pty_id
         self._clock = clock
         self._index = index
+        self._flush = flush
+        self._unflushed: OSError | None = None  # set by whoever flushes
         self._handle: int | None = None
         self._segment = 0  # the offset at which the open segment starts
         self._position = 0  # bytes in its file
@@ -93,7 +120,7 @@ class RecordingWriter:
         return read_range(self._directory, start, min(end, self._size), near)
 
     def close(self) -> None:
-        """No more bytes come; what there is, is on disk. May be called twice."""
+        """No more bytes come; what there is goes to the disk. May be called twice."""
         if self._handle is not None:
             try:
                 self._end_segment()
@@ -137,16 +164,22 @@ class RecordingWriter:
             self._index.opened(self._pty_id, start, self._clock.now_us())
 
     def _end_segment(self) -> None:
-        """Flushed to disk before the index says that it is closed."""
+        """Flushed to disk before the index says that it is closed. Raises what kept this or an
+        earlier one from that."""
         assert self._handle is not None
         handle, self._handle = self._handle, None
-        try:
-            os.fdatasync(handle)
-        finally:
-            os.close(handle)
-        if self._index is not None:
-            size_bytes = self._size - self._segment
-            self._index.closed(self._pty_id, self._segment, size_bytes, self._clock.now_us())
+        start, size_bytes = self._segment, self._size - self._segment
+
+        def done(error: OSError | None) -> None:
+            if error is not None:
+                log.warning("segment %d of %s is not on the disk: %s", start, self._pty_id, error)
+                self._unflushed = error
+            elif self._index is not None:
+                self._index.closed(self._pty_id, start, size_bytes, self._clock.now_us())
+
+        self._flush(handle, done)
+        if self._unflushed is not None:
+            raise self._unflushed
 
     def _break(self, exc: OSError) -> None:
         self._broken = True

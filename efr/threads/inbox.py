@@ -1,6 +1,7 @@
 """A bounded inbox of one thread, or of a few that share the work.
 
-Full: `put` waits, `post` does not. After `close` nothing gets in; what is in is still taken.
+Full: `put` waits, `post` does not, `offer` says no. After `close` nothing gets in; what is in is
+still taken.
 """
 
 from __future__ import annotations
@@ -44,6 +45,14 @@ class Inbox(Generic[T]):
         """Adds an item also to a full inbox; never waits. Raises Closed."""
         with self._lock:
             self._add(item)
+
+    def offer(self, item: T) -> bool:
+        """Adds an item if there is room and it is not closed; says whether. Never waits."""
+        with self._lock:
+            if self._closed or len(self._waiting) >= self._limit:
+                return False
+            self._add(item)
+            return True
 
     def _add(self, item: T) -> None:
         if self._closed:

@@ -78,6 +78,7 @@ def test_every_thread_has_a_name_of_its_own(house: House) -> None:
         *(f"search-lane-{n}" for n in range(1, 4)),
         "search-indexer",
         "recording-collector",
+        "recording-flusher",
         "socket-server",
         *(f"handler-{n}" for n in range(1, 9)),
         "pty-reader",

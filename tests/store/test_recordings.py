@@ -93,6 +93,33 @@ def test_segments_rotate_and_are_read_as_one_stream(tmp_path: Path) -> None:
     writer.close()
 
 
+def test_a_short_read_reads_no_whole_segment(tmp_path: Path) -> None:
+    writer = a_writer(tmp_path)
+    writer.resize(80, 24)
+    for number in range(200):
+        writer.append(bytes([number]) * 32768)
+    writer.resize(90, 25)
+    path = tmp_path / PTY / "0.rec"
+    begun = path.read_bytes()[: 1 << 20]
+    path.write_bytes(begun)  # what is behind it is not asked for
+    assert writer.read(40_000, 40_004) == b"\1\1\1\1"
+    assert read_range(tmp_path / PTY, 40_000, 40_004).data == b"\1\1\1\1"
+    assert len(read_range(tmp_path / PTY, 0, writer.size).data) == 31 * 32768
+    writer.close()
+
+
+def test_a_size_at_the_end_of_a_range_belongs_to_it(tmp_path: Path) -> None:
+    """Also when a block that is read ends right there."""
+    writer = a_writer(tmp_path)
+    block = (256 << 10) // 4 - HEADER_SIZE
+    for _ in range(4):
+        writer.append(b"z" * block)
+    writer.resize(90, 25)
+    writer.append(b"more")
+    assert writer.read_range(0, 4 * block).pieces[-1] == Resized(4 * block, 90, 25)
+    writer.close()
+
+
 def test_sizes_alone_never_rotate(tmp_path: Path) -> None:
     path = tmp_path / PTY / "0.rec"
     path.parent.mkdir()

@@ -110,3 +110,12 @@ def test_many_takers_share_the_work_without_losing_any() -> None:
     for taker in takers:
         taker.join(LIMIT_S)
     assert sorted(found) == list(range(2000))
+
+
+def test_an_offer_says_whether_there_was_room() -> None:
+    inbox: Inbox[int] = Inbox(1)
+    assert [inbox.offer(1), inbox.offer(2)] == [True, False]
+    assert inbox.take() == 1
+    assert inbox.empty
+    inbox.close()
+    assert not inbox.offer(3)
