@@ -18,19 +18,34 @@ from efr.wire import events as ev
 _BOLD = PLAIN._replace(bold=True)
 _TAIL_LINES = 5  # of a job's output: the end is what tells how it went
 
+_RAN = frozenset((ev.TurnStarted, ev.ToolCallStarted, ev.AssistantMessageCompleted))
+
 Shown = list[tuple[int, list[Line]]]  # each block with the number of its event
 
 
 class _Turn(NamedTuple):
-    """The blocks of one turn. `place` sorts it: where it started, else where it was queued."""
+    """The blocks of one turn. `place` sorts it: where it started, else where it was queued.
+
+    `kinds` are those of its events; a page may hold only a part of them.
+    """
 
     place: int
-    started: bool
+    kinds: set[type[ev.Event]]
     blocks: Shown
 
+    def note(self, *, newest: bool) -> str:
+        """What became of a prompt that did not start, as far as these events tell."""
+        if not self.kinds.isdisjoint(_RAN):
+            return ""
+        if ev.PromptWithdrawn in self.kinds or self.kinds >= {ev.PromptQueued, ev.TurnCancelled}:
+            return "  it never started"
+        return "  it waits" if newest and ev.PromptQueued in self.kinds else ""
 
-def transcript(events: Iterable[ev.EventEnvelope], *, verbose: bool = False) -> list[Line]:
-    """The lines of the events, which are in the order of their numbers."""
+
+def transcript(
+    events: Iterable[ev.EventEnvelope], *, verbose: bool = False, newest: bool = True
+) -> list[Line]:
+    """The lines of the events, in the order of their numbers. `newest`: no event follows them."""
     turns: dict[str, _Turn] = {}
     stopped: set[str] = set()  # turns that somebody asked to stop
     loose: Shown = []
@@ -46,20 +61,22 @@ def transcript(events: Iterable[ev.EventEnvelope], *, verbose: bool = False) -> 
             if lines:
                 loose.append((seq, lines))
             continue
-        turn = turns.setdefault(turn_id, _Turn(seq, started=False, blocks=[]))
-        if isinstance(event, ev.TurnStarted) and not turn.started:
-            turns[turn_id] = turn._replace(place=seq, started=True)
+        turn = turns.setdefault(turn_id, _Turn(seq, set(), []))
+        if isinstance(event, ev.TurnStarted) and ev.TurnStarted not in turn.kinds:
+            turns[turn_id] = turn._replace(place=seq)
+        turn.kinds.add(type(event))
         if lines:
             turn.blocks.append((seq, lines))
-    parts = [(turn.place, _turn_lines(turn)) for turn in turns.values()] + loose
+    parts = [(turn.place, _turn_lines(turn, newest=newest)) for turn in turns.values()] + loose
     parts = [(place, lines) for place, lines in parts if lines]
     return _apart([lines for _, lines in sorted(parts, key=lambda part: part[0])])
 
 
-def _turn_lines(turn: _Turn) -> list[Line]:
+def _turn_lines(turn: _Turn, *, newest: bool) -> list[Line]:
     lines = [line for _, block in turn.blocks for line in block]
-    if lines and not turn.started:
-        lines.append(row("  it never started", MUTED))
+    note = turn.note(newest=newest)
+    if lines and note:
+        lines.append(row(note, MUTED))
     return lines
 
 

@@ -268,7 +268,34 @@ def test_history_pages(answered: Run) -> None:
     )
 
     assert code == 0
-    assert out.splitlines()[-1] == f"older: efr history {CONVERSATION} --cursor=c9"
+    assert out.splitlines() == [  # a page begins inside a turn: nobody says that it never started
+        *("because", "completed", f"older: efr history {CONVERSATION} --cursor=c9")
+    ]
+
+
+def test_history_tells_a_prompt_that_waits_from_one_that_never_started(answered: Run) -> None:
+    listed = {"conversations": [summary(CONVERSATION, "t")]}
+    cancelled = envelope(3, "turn_cancelled", OTHER_TURN)
+    told = []
+    for args, events in (
+        ((), EVENTS[:2]),
+        (("--cursor=c3",), EVENTS[:2]),
+        ((), [EVENTS[1], cancelled]),
+    ):
+        _, out, _ = answered(
+            *("history", CONVERSATION, *args),
+            answers=[
+                ("conversations.list", {}, listed),
+                ("conversation.history", {}, {"events": events}),
+            ],
+        )
+        told.append(out.splitlines())
+
+    assert told == [
+        ["> why?", "  really", "  it waits", "", "> second", "  it waits"],
+        ["> why?", "  really", "", "> second"],
+        ["> second", "stopped by a restart of efrd", "  it never started"],
+    ]
 
 
 def test_history_as_json_is_the_daemons_answer(answered: Run) -> None:

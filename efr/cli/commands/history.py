@@ -91,7 +91,7 @@ def _one(run: Run, connection: Connection, conversation_id: str) -> int:
         print_json(connection.call_json("conversation.history", **members))
         return 0
     events, older = _events(connection, conversation_id, cursor, limit)
-    lines = transcript(events, verbose=bool(run.args.get("--verbose")))
+    lines = transcript(events, verbose=bool(run.args.get("--verbose")), newest=cursor is None)
     if older is not None:
         lines.append(row(f"older: efr history {conversation_id} --cursor={older}", MUTED))
     print_lines(run, lines)
