@@ -19,6 +19,7 @@ def running() -> Iterator[dict[str, str]]:
     try:
         env = make_env(home, dict(os.environ))
         env["HOME"] = str(home)
+        env.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed efr is compiled
         write_config(home, "demo")
         with daemon(home, env):
             yield env

@@ -1,4 +1,4 @@
-"""A prompt on a warm daemon with an instant model: from Enter to the first text, and to the end.
+"""A prompt on a warm daemon with an instant model: from Enter to rows on the terminal.
 
 The yardstick is a bare `python -c pass`: what any Python command costs before its first line.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import statistics
 import struct
 import subprocess
 import sys
@@ -21,22 +22,18 @@ from efr.wire import methods as m
 
 RUNS = 15
 FIRST_WORDS = b"This is"  # of the built-in model's first line
+SEEN = ("the first row", "the first text of the answer", "the end")
 
 
 def rows() -> Iterator[Row]:
     """Rows as they are measured."""
     bare = median(lambda: timed([sys.executable, "-c", "pass"]), RUNS)
     with running() as env:
-        firsts: list[float] = []
-        ends: list[float] = []
-        for _ in range(RUNS + 1):
-            first, end = send(env)
-            firsts.append(first)
-            ends.append(end)
-        first, end = sorted(firsts[1:])[RUNS // 2], sorted(ends[1:])[RUNS // 2]
         yard = f"of a bare python -c pass, {bare * 1000:.1f} ms"
-        yield Row("efr send: Enter to the first text", ms(first), yard, first / bare)
-        yield Row("efr send: Enter to the end", ms(end), yard, end / bare)
+        sent = [send(env) for _ in range(RUNS + 1)][1:]
+        for name, times in zip(SEEN, zip(*sent, strict=True), strict=True):
+            middle = statistics.median(times)
+            yield Row(f"efr send: Enter to {name}", ms(middle), yard, middle / bare)
         yield from parts(env, bare)
 
 
@@ -70,8 +67,8 @@ def is_text(item: object) -> bool:
     return type(event).__name__ in ("AssistantMessageUpdated", "AssistantMessageCompleted")
 
 
-def send(env: dict[str, str]) -> tuple[float, float]:
-    """Seconds to the first text of the answer on a terminal, and to the end of the command."""
+def send(env: dict[str, str]) -> tuple[float, float, float]:
+    """Seconds to the first row on a terminal, to the answer's first text, and to the end."""
     master, slave = os.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     begin = time.perf_counter()
@@ -84,19 +81,20 @@ def send(env: dict[str, str]) -> tuple[float, float]:
         start_new_session=True,
     )
     os.close(slave)
-    seen, first = b"", 0.0
+    seen, row, first = b"", 0.0, 0.0
     while True:
         try:
             data = os.read(master, 65536)
         except OSError:  # the program has closed its side
             break
         seen += data
+        row = row or time.perf_counter() - begin
         if not first and FIRST_WORDS in seen:
             first = time.perf_counter() - begin
     process.wait()
     end = time.perf_counter() - begin
     os.close(master)
-    return first, end
+    return row, first, end
 
 
 def timed(argv: list[str]) -> float:

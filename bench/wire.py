@@ -1,4 +1,4 @@
-"""The protocol's own cost: hot frames, imports, and small requests through the real socket.
+"""The protocol's own cost: hot frames, and small requests through the real socket.
 
 A hot frame is decoded to its type and encoded again; the yardstick is orjson alone over the same
 bytes. Requests are pipelined `lease.report` calls; the yardstick is a bare selector echo server.
@@ -6,10 +6,8 @@ bytes. Requests are pipelined `lease.report` calls; the yardstick is a bare sele
 
 from __future__ import annotations
 
-import os
 import selectors
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -31,19 +29,11 @@ FIXTURES = Path(__file__).parents[1] / "fixtures" / "v1"
 ROUNDS, CALLS = 400, 100  # of each hot frame; a round of 100 calls fits between two interruptions
 REQUESTS = 10_000
 WINDOW = 24  # requests in flight: below the 32 that the daemon takes of one connection
-STARTS = 20
-IMPORTS = (
-    "import msgspec, orjson; ",
-    "import efr.client.link; ",
-    "import efr.wire.frames, efr.wire.codec; ",
-    "from efr.wire import methods as m; m.PromptSendResult, m.ConversationSubscribeItem; ",
-)
 
 
 def rows() -> Iterator[Row]:
     """Rows as they are measured."""
     yield from hot_frames()
-    yield from imports()
     yield from requests()
 
 
@@ -93,32 +83,6 @@ def _per_call(*works: Callable[[], Any]) -> list[float]:
             for _ in range(CALLS):
                 work()
             best[index] = min(best[index], (time.perf_counter() - begin) / CALLS)
-    return best
-
-
-def imports() -> Iterator[Row]:
-    """What `efr send` needs of the protocol, part by part: the CPU time of a process with it."""
-    bare, *parts = _starts(["pass", *("".join(IMPORTS[: n + 1]) for n in range(len(IMPORTS)))])
-    before = bare
-    for code, took in zip(IMPORTS, parts, strict=True):
-        yield Row(
-            code.strip("\n; "),
-            f"{(took - before) * 1000:.1f} ms",
-            f"so far {(took - bare) * 1000:.1f} ms over a bare start of {bare * 1000:.1f} ms",
-            took / bare,
-        )
-        before = took
-
-
-def _starts(codes: list[str]) -> list[float]:
-    """The least CPU seconds of a process with each code, of many in turn."""
-    best = [float("inf") for _ in codes]
-    for _ in range(STARTS):
-        for index, code in enumerate(codes):
-            child = os.posix_spawn(sys.executable, [sys.executable, "-c", code], os.environ)
-            _pid, status, used = os.wait4(child, 0)
-            assert status == 0, code
-            best[index] = min(best[index], used.ru_utime + used.ru_stime)
     return best
 
 

@@ -9,7 +9,6 @@ Facts: protocol, reader rules.
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, EnumType
 from types import NoneType, UnionType
@@ -192,6 +191,8 @@ def _one_key(value: Any) -> Any:
 
 def _canonical_base64(value: Any) -> Any:
     """Standard base64 with padding, as a writer writes it."""
+    from base64 import b64decode, b64encode  # few frames have it
+
     if type(value) is not str:
         return value
     try:

@@ -177,7 +177,7 @@ def test_a_broken_config_is_one_line_and_the_defaults(fake: FakeDaemon, start: S
     peer.complete()
 
     assert terminal.read_to_end() == 0
-    assert "config.toml: render.motoin" in terminal.text
+    assert "config.toml: line 2, column 1: render.motoin" in terminal.text
 
 
 # --- questions ----------------------------------------------------------------------------------
