@@ -135,14 +135,12 @@ class _Tree:
 
     def _moved(self) -> dict[Key, Key]:
         """Files that are now under a name that was free, and no longer under their own."""
-        return {
-            file.origin: key
-            for key, file in self._now.items()
-            if file.origin not in (None, key)
-            and file.origin is not None
-            and key not in self._before
-            and file.origin not in self._now
-        }
+        moved = {}
+        for key, file in self._now.items():
+            if file.origin is None or file.origin in self._now or key in self._before:
+                continue
+            moved[file.origin] = key
+        return moved
 
     def _move(self, source: Key, moved: Mapping[Key, Key]) -> Change:
         target = moved[source]

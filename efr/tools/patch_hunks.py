@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from efr.text.visible import visible_line, visible_text
 from efr.tools.patch_match import FileLines
-from efr.tools.patch_parse import Hunk, HunkLine, PatchError
+from efr.tools.patch_parse import Hunk, PatchError
 
 _NEAREST: Final = 12  # lines that an error shows: one glance
 _LEAD: Final = 2  # of them around the lines of the hunk
@@ -229,13 +229,9 @@ def _forms(hunk: Hunk) -> Iterator[Hunk]:
     yield hunk
     last = max(index for index, line in enumerate(hunk.lines) if line.sign != "+")
     if hunk.lines[last].text == "" and len(_old(hunk)) > 1:
-        yield replace(hunk, lines=_without(hunk.lines, last, last + 1))
+        yield replace(hunk, lines=hunk.lines[:last] + hunk.lines[last + 1 :])
     if hunk.bare > 1 and len(_old(hunk)) > hunk.bare:
         yield replace(hunk, lines=hunk.lines[: -hunk.bare])
-
-
-def _without(lines: tuple[HunkLine, ...], start: int, end: int) -> tuple[HunkLine, ...]:
-    return lines[:start] + lines[end:]
 
 
 def _after(start: int) -> str:

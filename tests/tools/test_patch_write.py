@@ -343,6 +343,27 @@ def test_a_read_only_file_is_neither_changed_nor_taken_away() -> None:
             (root / file).chmod(0o644)
 
 
+PROTECTED = Path("/proc/sys/fs/protected_hardlinks")
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not PROTECTED.exists() or PROTECTED.read_text() != "1\n",
+    reason="only root can make a file that gets no hard link",
+)
+def test_a_file_that_gets_no_hard_link_comes_back_by_its_name() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        lay_out(root)
+        (root / "c.txt").chmod(0o4666)  # another user's setuid file: link() refuses it
+        for other in ("a.txt", "d.sh", "e.txt"):
+            os.chown(root / other, 65534, os.getegid())
+        with as_a_user(root):
+            before = facts_of(root)
+            stop = WatchedCancel(put_at("moved/d.sh"), lambda cancel: cancel.cancel())
+            assert run(root, stop).output == STOPPED
+            assert facts_of(root) == before
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another user's file")
 def test_owners_and_groups_are_kept(tmp_path: Path) -> None:
     lay_out(tmp_path)
