@@ -64,6 +64,8 @@ ServerFrame: TypeAlias = ItemFrame | EndFrame | ErrorFrame | AckFrame
 
 F = TypeVar("F")
 
+_MAX_ID: Final = 2**64 - 1
+
 _ANSWERS: Final[dict[str, Any]] = {
     "item": ItemFrame,
     "end": EndFrame,
@@ -86,8 +88,11 @@ def read_server_frame(body: bytes) -> ServerFrame:
     """What the daemon sent. Raises BadFrame, with the request's id where one can be read."""
     frame = _object(body, read_own_json)
     id = frame.get("id")
-    if "item" in frame and len(frame) == 2 and type(id) is int and id >= 0:
+    if "item" in frame and len(frame) == 2 and type(id) is int and 0 <= id <= _MAX_ID:
         return ItemFrame(id, frame["item"])  # nearly every frame, and nothing left to judge
+    for name in ("id", "ack"):
+        if type(frame.get(name)) is int and frame[name] > _MAX_ID:  # as `read_own_json` reads it
+            raise BadFrame(None, f"$.{name}: more than 64 bits")
     shapes = _ANSWERS.keys() & frame
     if len(shapes) != 1:
         raise BadFrame(_id_of(frame), "a frame has exactly one of item, end, error and ack")
@@ -140,7 +145,7 @@ def _object(body: bytes, read: Callable[[bytes], Any]) -> dict[str, Any]:
 def _id_of(frame: dict[str, Any]) -> int | None:
     """The frame's id, when that is an unsigned integer."""
     id = frame.get("id")
-    return id if type(id) is int and id >= 0 else None
+    return id if type(id) is int and 0 <= id <= _MAX_ID else None
 
 
 def _as(kind: type[F], frame: dict[str, Any]) -> F:

@@ -89,6 +89,10 @@ BROKEN_SERVER = [
     (b'{"id":3,"error":{"code":"new_code","message":"x"}}', 3),
     (b'{"id":3,"error":{"code":"busy"}}', 3),
     (b'{"id":"3","error":{"code":"busy","message":"x"}}', None),
+    (b'{"id":18446744073709551616}', None),
+    (b'{"id":18446744073709551616,"item":1}', None),
+    (b'{"id":18446744073709551616,"end":true}', None),
+    (b'{"ack":18446744073709551616}', None),
     (b"[]", None),
 ]
 

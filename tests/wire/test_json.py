@@ -19,6 +19,7 @@ from efr.wire.codec import (
     from_builtins,
     pretty,
     read_json,
+    read_own_json,
     to_builtins,
 )
 from efr.wire.errors import BadValue
@@ -95,8 +96,9 @@ def nested(levels: int) -> bytes:
 
 @pytest.mark.parametrize("body", REFUSED)
 def test_what_is_no_json_is_refused(body: bytes) -> None:
-    with pytest.raises(BadValue):
-        read_json(body)
+    for read in (read_json, read_own_json):
+        with pytest.raises(BadValue):
+            read(body)
 
 
 @pytest.mark.parametrize(("body", "kind", "where"), MISFITS)
@@ -128,8 +130,12 @@ def test_nesting_has_its_limit() -> None:
     assert read_json(nested(MAX_DEPTH)) is not None
     with pytest.raises(BadValue, match="nested"):
         read_json(nested(MAX_DEPTH + 1))
-    with pytest.raises(BadValue):
-        read_json(b"[" * 100_000 + b"]" * 100_000)
+    for read in (read_json, read_own_json):
+        with pytest.raises(BadValue, match="nested"):
+            read(nested(MAX_DEPTH + 1))
+        for bomb in (b"[" * 100_000, b"[" * 100_000 + b"]" * 100_000, b'{"a":' * 100_000):
+            with pytest.raises(BadValue):
+                read(bomb)
 
 
 def test_brackets_beside_each_other_are_not_nesting() -> None:
