@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import time
 from pathlib import Path
 
 from efr.client import connect
-from tests.conversations.terminals import HOUR_US, Terminal
+from tests.conversations.terminals import HOUR_US, Terminal, command_id, follow
 from tests.e2e.conftest import Zsh, wait_until_found
 from tests.e2e.person import Person
 from tests.harness.daemon import Daemon
@@ -90,6 +91,10 @@ def test_the_documented_list_and_what_follows_from_it(daemon: Daemon, zsh: Zsh) 
             'deleted "why is the build slow"',
         ]
         assert not any("slow" in line for line in me.line("efr history")[1:])
+        assert me.line("cd /; efr history --verbose")[:2] == [
+            "> fix the proxy test",
+            "cautious · demo",
+        ]
         assert other.prompt("x", app)["conversation_id"] != slow
 
 
@@ -119,3 +124,22 @@ def test_scripts_delete_only_with_yes_and_the_model_finds_nothing(
     assert "one=1" in told
     assert "two=1" in told
     assert told.count("is not for commands that the agent started") == 2
+
+
+def test_a_turn_that_nobody_watched_is_told_before_the_next_prompt(
+    daemon: Daemon, zsh: Zsh
+) -> None:
+    me = Person(zsh())
+    context = {"pwd": "/", "tty": me.terminal.tty, "shell_pid": me.shell_pid}
+    with daemon.client("shell") as client:
+        params = {"command_id": command_id(), "text": "say: unseen", "context": context}
+        follow(client, client.call("prompt.send", params))
+    with daemon.client() as client:  # the one above might still have shown it
+        notices = daemon.roots.notices / me.terminal.tty.removeprefix("/dev/").replace("/", "-")
+        deadline = time.monotonic() + 20
+        while not notices.exists():
+            assert time.monotonic() < deadline
+            client.call("models.list")
+    assert me.line("true") == ['efr: "say: unseen" is done; efr history shows the answer']
+    assert not notices.exists()
+    assert me.line("true") == []
