@@ -329,6 +329,27 @@ def test_links_that_are_swapped_in_all_the_time_lead_nothing_outside(tmp_path: P
     assert {path.name for path in inside.iterdir()} == made | {"a.txt"}
 
 
+def test_a_file_that_becomes_a_link_all_the_time_leads_nothing_outside(tmp_path: Path) -> None:
+    outside, inside = tmp_path / "outside", tmp_path / "work"
+    outside.mkdir()
+    inside.mkdir()
+    (outside / "secret").write_text("outside\n")
+    (inside / "a.txt").write_text("inside\n")
+    lines = ("inside", "changed")
+    applied = 0
+    with swapping(inside / "a.txt", outside / "secret") as swaps:
+        while applied < 50 or swaps() < 50:
+            old, new = lines[applied % 2], lines[(applied + 1) % 2]
+            patch = f"*** Begin Patch\n*** Update File: work/a.txt\n-{old}\n+{new}\n*** End Patch"
+            result = run(tmp_path, patch=patch)
+            applied += not result.is_error
+            if "its lines are not in the file" in result.output:  # swapped right at a rename
+                applied += 1
+    assert (outside / "secret").read_text() == "outside\n"
+    assert os.listdir(outside) == ["secret"]
+    assert set(os.listdir(inside)) <= {"a.txt", "a.txt.link"}
+
+
 def test_a_read_only_file_is_neither_changed_nor_taken_away() -> None:
     with tempfile.TemporaryDirectory() as name, as_a_user(Path(name)):
         root = Path(name)
