@@ -248,6 +248,27 @@ def test_each_member_of_each_method_is_looked_at_before_anything_is_done(client:
                 assert error["message"].startswith(f"$.{member}"), (name, error)
 
 
+def test_a_limit_of_nothing_is_refused_and_too_large_a_one_is_the_largest(
+    client: RawClient,
+) -> None:
+    sent = client.call("prompt.send", {"command_id": command(), "text": "hello"})
+    there = {"conversation_id": sent["conversation_id"]}
+    for method, params in (
+        ("conversations.list", {}),
+        ("conversations.recent", {}),
+        ("conversations.search", {"query": "x"}),
+        ("conversation.search", {"query": "x", **there}),
+        ("conversation.history", there),
+        ("conversations.watch", {}),
+    ):
+        error = client.refusal(method, {**params, "limit": 0})
+        assert error["code"] == "invalid", method
+        request = client.request(method, {**params, "limit": 2**32 - 1})
+        while (first := client.read())["id"] != request:
+            pass
+        assert "item" in first, first
+
+
 # Sizes and pieces.
 
 
