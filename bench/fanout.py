@@ -75,8 +75,11 @@ class Reader:
         self._socket.connect(socket_path(env))
         hello = METHODS["hello"].params(protocol=1, origin="cli")
         follow = METHODS["conversation.subscribe"].params(conversation_id=conversation_id)
-        self._socket.sendall(frames.request_frame(1, "hello", encode(hello)))
-        self._socket.sendall(frames.request_frame(2, "conversation.subscribe", encode(follow)))
+        for number, (method, params) in enumerate(
+            (("hello", hello), ("conversation.subscribe", follow)), start=1
+        ):
+            request = frames.request_frame(number, method, encode(params))
+            self._socket.sendall(framing.pack(request))
         self.count = 0
         self._tail = b""
 
