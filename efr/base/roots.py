@@ -1,28 +1,21 @@
 """The four roots of efr and the paths below them (docs/config.md, "Roots").
 
-One rule for the daemon, the command and the plugin: a root's own variable, else `EFR_HOME`, else
-the XDG folder; the runtime root falls back to `/run/user/<uid>/efr`. Nothing is created here.
+Where a root is, is `root_rules`. Nothing is created here.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from efr.base import root_rules
+from efr.base.root_rules import RootError
+
+__all__ = ["SOCKET_PATH_LIMIT", "Root", "RootError", "Roots", "find_roots", "runtime_root"]
+
 SOCKET_PATH_LIMIT = 107  # bytes: sun_path of unix(7) without its NUL
-
-_XDG = {
-    "config": ("XDG_CONFIG_HOME", ".config"),
-    "data": ("XDG_DATA_HOME", ".local/share"),
-    "state": ("XDG_STATE_HOME", ".local/state"),
-}
-
-
-class RootError(Exception):
-    """A root cannot be found, or does not fit. The message names the variable that helps."""
 
 
 class Root(NamedTuple):
@@ -120,72 +113,26 @@ class Roots(NamedTuple):
         size = len(os.fsencode(self.socket))
         if size > SOCKET_PATH_LIMIT:
             raise RootError(
-                f"the socket path {self.socket} has {size} bytes, the limit is "
-                f"{SOCKET_PATH_LIMIT}; set EFR_RUNTIME_DIR to a shorter directory"
+                f"the socket path {self.socket} has {size} bytes, the limit is {SOCKET_PATH_LIMIT}",
+                "set EFR_RUNTIME_DIR to a shorter directory",
             )
 
 
 def find_roots(env: Mapping[str, str], uid: int) -> Roots:
     """The roots for this environment and user id. Raises RootError when one cannot be found."""
     return Roots(
-        config=_root(env, "config"),
-        data=_root(env, "data"),
-        state=_root(env, "state"),
+        config=_root(root_rules.root(env, "config")),
+        data=_root(root_rules.root(env, "data")),
+        state=_root(root_rules.root(env, "state")),
         runtime=runtime_root(env, uid),
     )
 
 
 def runtime_root(env: Mapping[str, str], uid: int) -> Root:
     """The runtime root alone: what a client needs to find the socket."""
-    given = _given(env, "runtime")
-    if given is not None:
-        return given
-    xdg = env.get("XDG_RUNTIME_DIR", "")
-    if os.path.isabs(xdg):
-        return Root(Path(xdg) / "efr", "xdg")
-    fallback = Path(f"/run/user/{uid}")
-    if _is_private_dir(fallback, uid):
-        return Root(fallback / "efr", "run_user")
-    raise RootError(
-        f"no runtime directory: XDG_RUNTIME_DIR is not set and {fallback} is not a directory of "
-        "yours with mode 0700; set EFR_RUNTIME_DIR"
-    )
+    return _root(root_rules.runtime_root(env, uid))
 
 
-def _root(env: Mapping[str, str], name: str) -> Root:
-    given = _given(env, name)
-    if given is not None:
-        return given
-    variable, below_home = _XDG[name]
-    xdg = env.get(variable, "")
-    if os.path.isabs(xdg):
-        return Root(Path(xdg) / "efr", "xdg")
-    home = env.get("HOME", "")
-    if not os.path.isabs(home):
-        raise RootError(f"no {name} directory: HOME is not set; set EFR_{name.upper()}_DIR")
-    return Root(Path(home) / below_home / "efr", "xdg")
-
-
-def _given(env: Mapping[str, str], name: str) -> Root | None:
-    variable = f"EFR_{name.upper()}_DIR"
-    if own := env.get(variable, ""):
-        return Root(_absolute(variable, own), "dir_variable")
-    if home := env.get("EFR_HOME", ""):
-        return Root(_absolute("EFR_HOME", home) / name, "efr_home")
-    return None
-
-
-def _absolute(variable: str, value: str) -> Path:
-    if not os.path.isabs(value):
-        raise RootError(f"{variable} is {value!r}; it must be an absolute path")
-    return Path(value)
-
-
-def _is_private_dir(path: Path, uid: int) -> bool:
-    try:
-        facts = os.lstat(path)
-    except OSError:
-        return False
-    return (
-        stat.S_ISDIR(facts.st_mode) and facts.st_uid == uid and stat.S_IMODE(facts.st_mode) == 0o700
-    )
+def _root(found: tuple[str, str]) -> Root:
+    path, source = found
+    return Root(Path(path), source)

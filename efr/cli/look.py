@@ -6,11 +6,10 @@ The settings' own faults never stop a command: the defaults are used and one lin
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from msgspec import Struct
 
-from efr.base.roots import RootError, find_roots
+from efr.base.root_rules import RootError, root
 from efr.cli.render.paint import DEFAULTS, BadColor, ColorMode, Palette, palette
 from efr.config.errors import ConfigError
 from efr.config.load import load
@@ -27,9 +26,9 @@ class Look(Struct, frozen=True):
     fault: str = ""
 
 
-def look(env: Mapping[str, str], uid: int, *, terminal: bool) -> Look:
+def look(env: Mapping[str, str], *, terminal: bool) -> Look:
     """The look for output to a terminal, or to something else, which gets bare text."""
-    settings, fault = _settings(env, uid)
+    settings, fault = _settings(env)
     render = settings.render
     mode = color_mode(env) if terminal else ColorMode.PLAIN
     links = terminal and env.get("TERM", "") not in _NO_LINKS
@@ -52,9 +51,9 @@ def is_smart(env: Mapping[str, str]) -> bool:
     return env.get("TERM", "") not in {"", "dumb"}
 
 
-def _settings(env: Mapping[str, str], uid: int) -> tuple[Settings, str]:
+def _settings(env: Mapping[str, str]) -> tuple[Settings, str]:
     try:
-        return load(find_roots(env, uid).config_file, env), ""
+        return load(f"{root(env, 'config')[0]}/config.toml", env), ""
     except ConfigError as exc:
         return Settings(), f"config.toml: {exc}; the defaults are used"
     except RootError as exc:
@@ -70,6 +69,7 @@ def _palette_file(path: str | None, home: str) -> dict[str, int | str]:
     if path is None:
         return {}
     import tomllib
+    from pathlib import Path
 
     found = Path(home + path[1:] if path.startswith("~") else path)
     try:

@@ -20,7 +20,7 @@ from efr.cli.run import Run, is_terminal
 
 def printer_look(run: Run) -> Look:
     """The look of an answer on stdout."""
-    return look(run.env, os.getuid(), terminal=is_terminal(1))
+    return look(run.env, terminal=is_terminal(1))
 
 
 def print_lines(run: Run, lines: Iterable[Line]) -> None:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,13 +15,16 @@ from efr.config.errors import ConfigError
 from efr.config.keys import KEYS, RESTART_KEYS
 from efr.config.schema import Settings
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 OVERRIDES = {"EFR_LOG": "log", "EFR_SCREEN": "screen"}
 
 _TOML_PLACE = re.compile(r"\(at line (\d+), column (\d+)\)$")
 _TOML_END = re.compile(r"\(at end of document\)$")
 
 
-def load(path: Path, env: Mapping[str, str]) -> Settings:
+def load(path: Path | str, env: Mapping[str, str]) -> Settings:
     """The settings of the file at `path` with the overrides of `env`. Raises ConfigError."""
     settings = read(read_file(path))
     for variable, key in OVERRIDES.items():
@@ -31,10 +33,11 @@ def load(path: Path, env: Mapping[str, str]) -> Settings:
     return settings
 
 
-def read_file(path: Path) -> bytes:
+def read_file(path: Path | str) -> bytes:
     """The bytes of the file, b"" when there is none. Raises ConfigError."""
     try:
-        return path.read_bytes()
+        with open(path, "rb") as file:
+            return file.read()
     except FileNotFoundError:
         return b""
     except OSError as exc:

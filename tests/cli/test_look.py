@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -37,7 +36,7 @@ def test_a_dumb_terminal_gets_the_pipes_view(term: str, smart: bool) -> None:
 
 
 def test_no_terminal_gets_no_escape_code(tmp_path: Path) -> None:
-    colors = look(configured(tmp_path, ""), os.getuid(), terminal=False).colors
+    colors = look(configured(tmp_path, ""), terminal=False).colors
 
     assert (colors.mode, colors.links) == (ColorMode.PLAIN, False)
 
@@ -45,14 +44,14 @@ def test_no_terminal_gets_no_escape_code(tmp_path: Path) -> None:
 def test_links_are_for_terminals_that_hide_their_target(tmp_path: Path) -> None:
     env = configured(tmp_path, "")
 
-    assert look(env, os.getuid(), terminal=True).colors.links
-    assert not look({**env, "TERM": "linux"}, os.getuid(), terminal=True).colors.links
+    assert look(env, terminal=True).colors.links
+    assert not look({**env, "TERM": "linux"}, terminal=True).colors.links
 
 
 def test_the_users_colours_win_over_the_palette_file(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text('[colors]\naccent = "red"\ncode = 4\ndiff.add = "#00ff00"\n')
     text = '[render]\npalette = "~/p.toml"\n[render.colors]\naccent = "blue"\n'
-    looks = look(configured(tmp_path, text), os.getuid(), terminal=True).colors.looks
+    looks = look(configured(tmp_path, text), terminal=True).colors.looks
 
     assert (looks["accent"].color, looks["code"].color, looks["diff.add"].color) == (
         4,
@@ -75,7 +74,7 @@ def test_a_fault_is_one_line_and_the_defaults(
     tmp_path: Path, config: str, file: str, fault: str
 ) -> None:
     (tmp_path / "p.toml").write_text(file)
-    found = look(configured(tmp_path, config), os.getuid(), terminal=True)
+    found = look(configured(tmp_path, config), terminal=True)
 
     assert fault in found.fault
     assert found.colors.looks["code"].color == 6

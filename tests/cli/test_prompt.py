@@ -278,6 +278,8 @@ LATER = (
     "orjson",
     "dataclasses",
     "inspect",
+    "pathlib",
+    "urllib.parse",
     "tomllib",
     "markdown_it",
     "pygments",

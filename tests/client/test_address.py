@@ -1,4 +1,4 @@
-"""Where a client looks for the daemon: the same place as `efr.base.roots` names."""
+"""Where a client looks for the daemon: the same place as the daemon's own paths name."""
 
 from __future__ import annotations
 
@@ -11,23 +11,36 @@ from efr.base.roots import RootError, runtime_root
 from efr.client.address import PATH_LIMIT, socket_path
 from efr.client.errors import NoAddress
 
-ENVIRONMENTS: list[Mapping[str, str]] = [
-    {"EFR_RUNTIME_DIR": "/a/b"},
-    {"EFR_RUNTIME_DIR": "/a//b/./c/"},
-    {"EFR_RUNTIME_DIR": "", "EFR_HOME": "/h"},
-    {"EFR_RUNTIME_DIR": "/a", "EFR_HOME": "/h", "XDG_RUNTIME_DIR": "/x"},
-    {"EFR_HOME": "/h/", "XDG_RUNTIME_DIR": "/x"},
-    {"XDG_RUNTIME_DIR": "/x"},
-    {"XDG_RUNTIME_DIR": "relative"},
-    {"EFR_HOME": "relative"},
-    {"EFR_RUNTIME_DIR": "relative", "EFR_HOME": "/h"},
-    {"EFR_RUNTIME_DIR": "/"},
-    {},
+ENVIRONMENTS: list[tuple[Mapping[str, str], str]] = [
+    ({"EFR_RUNTIME_DIR": "/a/b"}, "/a/b"),
+    ({"EFR_RUNTIME_DIR": "/a//b/./c/"}, "/a/b/c"),
+    ({"EFR_RUNTIME_DIR": "", "EFR_HOME": "/h"}, "/h/runtime"),
+    ({"EFR_RUNTIME_DIR": "/a", "EFR_HOME": "/h", "XDG_RUNTIME_DIR": "/x"}, "/a"),
+    ({"EFR_HOME": "/h/", "XDG_RUNTIME_DIR": "/x"}, "/h/runtime"),
+    ({"XDG_RUNTIME_DIR": "/x"}, "/x/efr"),
+    ({"XDG_RUNTIME_DIR": "/x/"}, "/x/efr"),
+    ({"EFR_RUNTIME_DIR": "/"}, ""),
+    ({"EFR_HOME": "/"}, "/runtime"),
+    ({"EFR_HOME": "relative"}, "EFR_HOME is 'relative'"),
+    ({"EFR_RUNTIME_DIR": "relative", "EFR_HOME": "/h"}, "EFR_RUNTIME_DIR is 'relative'"),
 ]
 
 
-@pytest.mark.parametrize("env", ENVIRONMENTS)
-def test_the_rule_is_that_of_the_roots(env: Mapping[str, str]) -> None:
+@pytest.mark.parametrize(("env", "where"), ENVIRONMENTS)
+def test_the_socket_is_where_the_runtime_root_is(env: Mapping[str, str], where: str) -> None:
+    if " is " in where:
+        with pytest.raises(NoAddress, match=where) as caught:
+            socket_path(env)
+        assert "to an absolute path" in caught.value.fix
+        with pytest.raises(RootError, match=where):
+            runtime_root(env, os.getuid())
+    else:
+        assert socket_path(env) == f"{where}/daemon.sock"
+        assert str(runtime_root(env, os.getuid()).path / "daemon.sock") == f"{where}/daemon.sock"
+
+
+@pytest.mark.parametrize("env", [{}, {"XDG_RUNTIME_DIR": "relative"}])
+def test_without_variables_it_is_below_run_user_or_nowhere(env: Mapping[str, str]) -> None:
     try:
         expected = str(runtime_root(env, os.getuid()).path / "daemon.sock")
     except RootError:

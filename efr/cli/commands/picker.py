@@ -8,7 +8,6 @@ stderr below it.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -140,7 +139,7 @@ def _message(error: Exception) -> str:
 
 def _colors(run: Run) -> Palette:
     """As on the terminal that fzf draws on."""
-    return look(run.env, os.getuid(), terminal=True).colors
+    return look(run.env, terminal=True).colors
 
 
 def _columns(run: Run) -> int:

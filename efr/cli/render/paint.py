@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
-from urllib.parse import quote, urlsplit
 
 from efr.cli.render.spans import Line, Span, Style, safe
 
@@ -130,6 +129,8 @@ def _paint_span(span: Span, colors: Palette) -> str:
 
 def link_target(link: str) -> str:
     """The percent-encoded target, or "" for a scheme that is not shown as a link."""
+    from urllib.parse import quote, urlsplit
+
     try:
         scheme = urlsplit(link).scheme.lower()
     except ValueError:  # such as a bad IPv6 address

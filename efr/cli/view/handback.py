@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-
-from efr.base.files import make_private_dir, write_atomic
 
 
 def hand_back(text: str, draft_file: str) -> bool:
     """Writes the draft (UTF-8, no final newline, mode 0600); False when there is no file for it."""
     if not os.path.isabs(draft_file):
         return False
+    from pathlib import Path
+
+    from efr.base.files import make_private_dir, write_atomic
+
     path = Path(draft_file)
     try:
         make_private_dir(path.parent)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 from efr.cli.dial import HELLO, REQUEST, Dialled
@@ -30,7 +29,7 @@ from efr.wire.codec import from_builtins
 def follow(run: Run, dialled: Dialled, keys: KeyMode | None, *, draft_file: str) -> int:
     """Follows the prompt that `dialled` carries to its end; the exit code."""
     full = is_terminal(1) and is_smart(run.env) and not run.args.get("--json")
-    shown = look(run.env, os.getuid(), terminal=full)
+    shown = look(run.env, terminal=full)
     if shown.fault:
         run.note(shown.fault)
     hello = from_builtins(dialled.hello, m.HelloParams)
