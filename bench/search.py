@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
-from bench import beside
+from bench import beside, starting
 from bench.beside import CLOCK, MACHINE, a_writer, indexing, lanes_of
 from bench.table import Row
 from efr.daemon.recent import Asker, recent
@@ -55,6 +55,7 @@ def rows() -> Iterator[Row]:
         yield from filling(path, Path(name), filled)
         yield from searching(path)
         yield listing(path)
+        yield from starting.rows(path)
         yield from beside.rows(path, Path(name))
 
 
