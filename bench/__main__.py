@@ -8,7 +8,7 @@ import sys
 
 from bench.table import print_rows
 
-GROUPS = ("cli", "start", "roundtrip", "wire", "store", "pty", "fanout", "idle", "search")
+GROUPS = ("cli", "loading", "roundtrip", "wire", "store", "pty", "fanout", "idle", "search")
 
 
 def main(wanted: list[str]) -> int:
