@@ -96,7 +96,8 @@ class _Update:
 
     def _place(self, number: int, hunk: Hunk) -> None:
         anchored = self._anchored(number, hunk)
-        if not _old(hunk):
+        if len(_old(hunk)) == hunk.bare:  # no old lines but empty ones that separate
+            hunk = replace(hunk, lines=hunk.lines[: len(hunk.lines) - hunk.bare], bare=0)
             at = len(self._lines)
             if anchored is not None and not hunk.at_end:
                 at = anchored + 1

@@ -195,6 +195,7 @@ class _Work:
             with contextlib.suppress(OSError):
                 _unlink(self._folders.place(self._steps[number].path)[0], self._new(number))
         self._folders.unmake()
+        self._folders.sync()
         return left
 
     # -- parts
