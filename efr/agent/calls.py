@@ -95,7 +95,7 @@ class Calls:
             refused = self._ask(call, tool, where, needs, decision)
             if refused is not None:
                 return self._answer(call, _failed(refused))
-        return self._answer(call, self._execute(call, tool, where))
+        return self._answer(call, self._execute(call, tool, where, needs))
 
     def skip(
         self, setting: Setting, turn_log: TurnLog, running: Running, block: ToolCallBlock, why: str
@@ -139,7 +139,7 @@ class Calls:
         questions = self._owner.questions
         limit = self._services.ports.settings().conversation.approval_timeout_secs
         question = questions.park(
-            call.id, None if limit is None else float(limit), local_only=needs.interactive
+            call.id, None if limit is None else float(limit), local_only=_is_local(needs)
         )
         try:
             call.shown = tool.preview(call.block.input, where)
@@ -159,7 +159,7 @@ class Calls:
                 summary=decision.summary,
                 diff_preview=call.shown,
                 interactive=needs.interactive,
-                local_only=needs.interactive,
+                local_only=_is_local(needs),
                 reason=decision.reason or None,
             )
         )
@@ -190,7 +190,7 @@ class Calls:
             return EXPIRED
         return None if question.decision is t.ApprovalDecision.ALLOW else DENIED
 
-    def _execute(self, call: _Call, tool: Tool, where: Where) -> ToolResult:
+    def _execute(self, call: _Call, tool: Tool, where: Where, needs: CallNeeds) -> ToolResult:
         """Runs it. The call is the one that takes typed answers meanwhile."""
         ports = self._services.ports
         watch = Watch(
@@ -209,6 +209,7 @@ class Calls:
             clock=ports.clock,
             views=self._owner.views,
             shown=call.shown,
+            needs=needs,
         )
         call.running.call_id = call.id
         try:
@@ -244,6 +245,11 @@ class Calls:
             )
         )
         return ToolResultBlock(call.block.call_id, result.output, is_error=result.is_error)
+
+
+def _is_local(needs: CallNeeds) -> bool:
+    """Whether only somebody at this machine may answer."""
+    return needs.interactive or needs.settings is not None
 
 
 def _failed(text: str) -> ToolResult:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from efr.agent.ports import Ports
+from efr.agent.same_place import guarded, other_names
 from efr.agent.setting_out import Setting
 from efr.policy import engine
 from efr.policy.needs import CallNeeds, Decision, PathUse, Place
@@ -23,17 +24,24 @@ from efr.wire import types as t
 def judge(ports: Ports, setting: Setting, needs: CallNeeds, origin: t.Origin) -> Decision:
     """What happens to one call."""
     mode = setting.resolved.effective.mode
-    asked = replace(needs, paths=tuple(_with_targets(needs.paths)))
-    return engine.decide(asked, mode.value, origin.value, _place(ports, setting))
+    place = _place(ports, setting)
+    asked = replace(needs, paths=tuple(_with_targets(needs.paths, place)))
+    return engine.decide(asked, mode.value, origin.value, place)
 
 
-def _with_targets(paths: tuple[PathUse, ...]) -> Iterator[PathUse]:
-    """Each path, and its real target when it runs through a link."""
+def _with_targets(paths: tuple[PathUse, ...], place: Place) -> Iterator[PathUse]:
+    """Each path, its real target when it runs through a link, and for a write what of efr's
+    settings it reaches by another name of the same file or directory."""
+    writes = any(use.access == "write" for use in paths)
+    known = guarded(place.config_real) if writes else None
     for use in paths:
         yield use
         real = os.path.realpath(use.path)
         if real != normal(use.path):
             yield PathUse(real, use.access)
+        if known is not None and use.access == "write":
+            for name in other_names(real, known):
+                yield PathUse(name, "write")
 
 
 def _place(ports: Ports, setting: Setting) -> Place:

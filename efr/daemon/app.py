@@ -85,6 +85,7 @@ from efr.threads.server import SocketServer
 from efr.threads.timer import Timer
 from efr.threads.writer import StoreWriter
 from efr.tools.registry import ToolRegistry
+from efr.tools.settings import SettingsTool
 from efr.wire import codec
 from efr.wire import events as ev
 from efr.wire import types as t
@@ -283,7 +284,7 @@ class Daemon:
                 workers=workers,
                 timer=timer,
                 models=providers,
-                tools=ToolRegistry(),
+                tools=ToolRegistry(more=(_settings_tool(self._settings, providers),)),
                 shells=shells,
                 shell_start=shell_start,
                 places=projects.places,
@@ -430,6 +431,10 @@ def _start_subscriptions(started: Started, store: _Store, agent: Agent) -> Subsc
     leave = subscriptions.listen()
     started.add("the subscriptions", lambda deadline: leave())
     return subscriptions
+
+
+def _settings_tool(live: LiveSettings, providers: Providers) -> SettingsTool:
+    return SettingsTool(live, lambda: providers.models().models)
 
 
 def _shell_settings(settings: Settings) -> ShellSettings:

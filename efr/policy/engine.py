@@ -12,7 +12,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from efr.policy.needs import Access, CallNeeds, Decision, Effect, PathUse, Place
+from efr.policy.needs import (
+    Access,
+    CallNeeds,
+    Decision,
+    Effect,
+    PathUse,
+    Place,
+    SettingsChange,
+)
 from efr.policy.paths import PathClass, PathView, view
 from efr.policy.privilege import privileged_in, privileged_in_text
 from efr.policy.reader import SimpleCommand, Unreadable, Word, read_line
@@ -88,8 +96,20 @@ def _findings(needs: CallNeeds, turn: _Turn) -> Iterator[_Finding]:
     if needs.interactive or needs.nested:
         subject = "nested shell" if needs.nested else "keys at the terminal"
         yield _asked(subject, "the command may wait for your keys", turn)
+    if needs.settings is not None:
+        yield _settings_finding(needs.settings, turn)
     if needs == CallNeeds(needs.tool) and turn.remote:
         yield _asked("a call", "", turn)
+
+
+def _settings_finding(change: SettingsChange, turn: _Turn) -> _Finding:
+    """Only a person at this machine approves a change of efr's own settings."""
+    loosens = "; loosens permissions" if change.loosens else ""
+    subject = f"settings: {visible_line(change.summary)}{loosens}"
+    if turn.remote:
+        reason = "settings are not changed from a phone"
+        return _Finding(Effect.DENY, subject, reason, subject)
+    return _Finding(Effect.ASK, subject, "only you approve a change of settings")
 
 
 def _asked(subject: str, reason: str, turn: _Turn) -> _Finding:

@@ -33,6 +33,18 @@ class PathUse:
 
 
 @dataclass(frozen=True)
+class SettingsChange:
+    """A change of efr's own settings: what it is, and whether more runs without a question.
+
+    `mark` is the same for the same change of the same text.
+    """
+
+    summary: str
+    loosens: bool = False
+    mark: str = ""
+
+
+@dataclass(frozen=True)
 class CallNeeds:
     """Everything one call needs, written down before anything runs."""
 
@@ -43,6 +55,7 @@ class CallNeeds:
     network: bool = False
     interactive: bool = False  # it may wait for keys
     nested: bool = False  # the line is typed into a program inside the hidden shell
+    settings: SettingsChange | None = None
     deletes: tuple[str, ...] = ()  # files that go: asked about in every mode
     moves: tuple[tuple[str, str], ...] = ()  # (from, to): the same; both ends are also in `paths`
 

@@ -1,7 +1,8 @@
 """The contract between a turn and a tool: declare, preview, run.
 
 Values and protocols; the methods run on the conversation's worker. `declare` looks at nothing but
-its input, so a call is judged before anything happens; the caller adds where links really lead.
+its input (the tool `settings` plans against the file, so that a change that cannot be made asks
+nobody), so a call is judged before anything happens; the caller adds where links really lead.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ class ToolContext:
     clock: Clock
     views: FileViews
     shown: str | None = None
+    needs: CallNeeds | None = None  # what the call declared and was judged by
 
 
 class Tool(Protocol):

@@ -16,15 +16,15 @@ from efr.tools.write_file import WriteFileTool
 
 
 class ToolRegistry:
-    """Every tool of this build, or the ones given."""
+    """Every tool of this build, or the ones given; `more` need something of the daemon."""
 
-    def __init__(self, tools: Sequence[Tool] | None = None) -> None:
+    def __init__(self, tools: Sequence[Tool] | None = None, more: Sequence[Tool] = ()) -> None:
         offered: Sequence[Tool] = (
             (ShellTool(), ReadFileTool(), WriteFileTool(), ApplyPatchTool())
             if tools is None
             else tools
         )
-        self._tools = {tool.definition.name: tool for tool in offered}
+        self._tools = {tool.definition.name: tool for tool in (*offered, *more)}
 
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """What the model is told, always in the same order: a prompt cache depends on it."""
