@@ -38,9 +38,8 @@ def delete(
     held, running = allowed.held, allowed.running
     while True:
         try:
-            result = _request(
-                connection, title, conversation_id=conversation_id, force=held, stop=running
-            )
+            members = {"conversation_id": conversation_id, "force": held, "stop": running}
+            result = _request(run, connection, title, **members)
         except Refused as refused:
             if not _turn_runs(refused, title) or running:
                 raise
@@ -61,14 +60,18 @@ def delete(
 
 
 def _request(
-    connection: Connection, title: str | None, **members: Any
+    run: Run, connection: Connection, title: str | None, **members: Any
 ) -> m.ConversationDeleteResult:
     """The answer. efrd waits for the end of the command, the jobs and the shell before it."""
     text = fitting("deleting ", named(title), ": efrd waits for what runs in it to end")
-    with Waiting(text) as waiting:
-        result: m.ConversationDeleteResult = connection.call_long(
-            "conversation.delete", waiting.show, **members
-        )
+    try:
+        with Waiting(text) as waiting:
+            result: m.ConversationDeleteResult = connection.call_long(
+                "conversation.delete", waiting.show, **members
+            )
+    except KeyboardInterrupt:
+        run.note("efrd goes on with it")
+        raise
     return result
 
 

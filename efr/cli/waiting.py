@@ -16,14 +16,16 @@ class Waiting:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._shown = False
+        self._told = False
         self._ctrl_c = Raising()
 
     def show(self) -> None:
-        """Says what is waited for."""
+        """Says what is waited for, the first time."""
+        if self._told:
+            return
+        self._told = True
         sys.stdout.flush()
         if is_terminal(2):
-            self._shown = True
             print(self._text, end="", file=sys.stderr, flush=True)
         else:
             print(self._text, file=sys.stderr)
@@ -35,6 +37,6 @@ class Waiting:
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        if self._shown:
+        if self._told and is_terminal(2):
             print(ERASE_ROW, end="", file=sys.stderr, flush=True)
         self._ctrl_c.__exit__(kind, exc, tb)

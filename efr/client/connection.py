@@ -92,7 +92,8 @@ class Connection:
     def call_long(self, method: str, tell: Callable[[], None], /, **members: Any) -> Any:
         """As `call`, for what takes as long as it takes: only a lost connection ends the wait.
 
-        `tell` is called once, when SLOW_S passed without an answer.
+        `tell` is called each time that SLOW_S passed without an answer. So a Ctrl+C that comes
+        right before the wait, which the kernel knows nothing of, counts that late at most.
         """
         request = self.start(method, self.params(method, **members))
         return self.typed(method, self._answer(method, request, tell))
@@ -211,7 +212,7 @@ class Connection:
     def _answer(self, method: str, request: int, tell: Callable[[], None] | None = None) -> Any:
         """The one item of a unary request. `tell`: who hears of a slow one, which may take long."""
         items: list[Any] = []
-        silence_s: float | None = ANSWER_SILENCE_S if tell is None else SLOW_S
+        silence_s = ANSWER_SILENCE_S if tell is None else SLOW_S
         while True:
             try:
                 reply = self.next_reply(request, silence_s)
@@ -219,7 +220,6 @@ class Connection:
                 if tell is None:
                     raise
                 tell()
-                silence_s = None
                 continue
             if reply.error is not None:
                 raise reply.error

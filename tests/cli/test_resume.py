@@ -625,6 +625,18 @@ def test_a_delete_that_takes_long_says_so_and_goes_on(fake: FakeDaemon, start: S
     assert ended(terminal) == (0, ['deleted "why is the build slow"'])
 
 
+def test_ctrl_c_ends_the_wait_and_not_the_delete(fake: FakeDaemon, start: Start) -> None:
+    terminal = start("conversation", "delete", CONVERSATION, "--yes", columns=100)
+    peer = listed(fake)
+    peer.expect("conversation.delete")
+    terminal.wait_for("efrd waits")
+    terminal.type("\x03")
+    code, lines = ended(terminal)
+
+    assert code == 130
+    assert lines[-1].endswith("efrd goes on with it")
+
+
 def test_a_script_that_meets_a_turn_is_told_of_force(fake: FakeDaemon) -> None:
     process = piped(fake, "conversation", "delete", CONVERSATION, "--yes")
     peer = listed(fake)
