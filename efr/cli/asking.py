@@ -20,6 +20,7 @@ from efr.cli.waiting import ERASE_ROW
 
 _KEYS = " [y/N] "
 _LEAST_NAME = 12  # columns that still tell which one is meant
+_LOOK_S = 1.0  # a Ctrl+C that comes right before the wait counts that late at most
 _READ = 64  # bytes: one key and the rest of its sequence
 
 
@@ -59,7 +60,8 @@ def fitting(before: str, name: str, after: str) -> str:
 
 def _read_key(keys: KeyMode) -> bytes:
     """What one key sends; empty when the terminal is gone."""
-    select.select([keys.descriptor], [], [])
+    while not select.select([keys.descriptor], [], [], _LOOK_S)[0]:
+        continue
     try:
         return os.read(keys.descriptor, _READ)
     except OSError:
