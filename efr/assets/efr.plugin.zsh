@@ -25,6 +25,8 @@ if (( ! ${+_efr_loaded_at} )); then
   typeset -gA _efr_set               # mode, model, effort of this terminal
   typeset -gi _efr_count=0
   typeset -g  _efr_drafts_due=
+  typeset -ga _efr_models            # for completion, and when they were read
+  typeset -gi _efr_models_at=0
   _efr_set=(mode "${EFR_MODE-}" model "${EFR_MODEL-}" effort "${EFR_EFFORT-}")
 fi
 
@@ -239,6 +241,38 @@ _efr_setting() {
   local -a line=("${(@M)${(f)out}:#$name = *}")
   [[ -z $want[$name] ]] || line=("${(@)line/\# flag/# this terminal}")
   print -rl -- $line
+}
+
+# --- Completion of the one word behind ,mode ,model ,effort ----------------------------------
+
+_efr_complete() {
+  emulate -L zsh
+  (( CURRENT == 2 )) || return 1
+  local -a values
+  case $words[1] in
+    (,mode) values=(manual cautious auto full) ;;
+    (,model)
+      if (( EPOCHSECONDS - _efr_models_at >= 60 )); then
+        _efr_models=(${(f)"$(command efr models --names 2>/dev/null </dev/null)"})
+        _efr_models_at=$EPOCHSECONDS
+      fi
+      values=($_efr_models) ;;
+    (,effort)
+      local out
+      out=$(EFR_MODE= EFR_MODEL= EFR_EFFORT= command efr settings \
+        ${_efr_set[model]:+--model=$_efr_set[model]} 2>/dev/null </dev/null)
+      local line=${${(M)${(f)out}:#effort = *}[1]}
+      [[ $line == *'; '* ]] && values=(${(s:, :)line##*; }) ;;
+  esac
+  compadd -V efr -- default $values
+}
+
+# The user's own start-up may load the completion system late, or anew.
+_efr_register() {
+  emulate -L zsh
+  (( ${+functions[compdef]} )) || return 0
+  local word=,mode
+  (( ${+_comps[$word]} )) || compdef _efr_complete ,mode ,model ,effort
 }
 
 # --- Text that comes back, and notices -------------------------------------------------------
@@ -621,6 +655,7 @@ _efr_precmd() {
   fi
   _efr_kind=
   _efr_claim
+  _efr_register
   _efr_show_notices
   if [[ -n $_efr_drafts_due ]]; then
     _efr_drafts_due=

@@ -459,9 +459,13 @@ SETTINGS: list[tuple[list[str], dict[str, str], list[str]]] = [
 
 @pytest.mark.parametrize(("args", "env", "lines"), SETTINGS)
 def test_settings(answered: Run, args: list[str], env: dict[str, str], lines: list[str]) -> None:
-    code, out, _ = answered("settings", *args, answers=[("models.list", {}, MODELS)], **env)
+    answers: list[Answer] = [("models.list", {}, MODELS)]
+    if "--mode=auto" in args:
+        answers.append(("admin.status", {}, STATUS))
+    code, out, err = answered("settings", *args, answers=answers, **env)
 
     assert (code, out.splitlines()) == (0, lines)
+    assert ("auto runs as cautious" in err) == ("--mode=auto" in args)
 
 
 @pytest.mark.parametrize(
@@ -483,10 +487,21 @@ def test_settings_of_the_file_name_it(answered: Run, fake: FakeDaemon) -> None:
     config = fake.folder / "home" / "config"
     config.mkdir(parents=True)
     (config / "config.toml").write_text('[permissions]\nmode = "auto"\n[model]\nname = "mini"\n')
-    _, out, _ = answered("settings", answers=[("models.list", {}, MODELS)])
+    listed: Answer = ("models.list", {}, MODELS)
+    _, out, err = answered("settings", answers=[listed, ("admin.status", {}, STATUS)])
 
     assert out.splitlines()[0].startswith(f"mode = auto  # {config}/config.toml; ")
     assert out.splitlines()[1] == f"model = mini  # {config}/config.toml; gpt-5.4, mini"
+    assert err == "auto runs as cautious: no bwrap\n"
+    file = config / "config.toml"
+    file.write_text('[permissions]\nmode = "cautious"\n[model]\nname = "old"\neffort = "mad"\n')
+    _, out, err = answered("settings", answers=[listed])
+    assert out.splitlines()[0].startswith(f"mode = cautious  # {file}; "), "as the file says"
+    assert err.startswith("model old is not on offer: a prompt that names none is refused (choose ")
+    file.write_text('[permissions]\nmode = "full"\n')
+    _, out, err = answered("settings", answers=[listed])
+    assert out.startswith("mode = full  # ")
+    assert err == "full mode is not allowed (permissions.allow_full): a prompt runs as auto\n"
 
 
 def test_paths_warn_about_a_daemon_elsewhere(answered: Run, fake: FakeDaemon) -> None:

@@ -29,7 +29,13 @@ if argv[:1] == ["settings"]:
     mode = [a[7:] for a in argv if a.startswith("--mode=")] or ["cautious"]
     print(f"mode = {{mode[0]}}  # flag; manual cautious auto full")
     print("model = demo  # the daemon's default")
-    print("effort = (unset)  # none sent")
+    efforts = "high, low" if "--model=big" in argv else "low, mid"
+    print(f"effort = (unset)  # none sent; {{efforts}}")
+    sys.exit(0)
+if argv == ["models", "--names"]:
+    with open(os.path.join(os.environ["HOME"], "models"), "a") as asked:
+        asked.write("x")
+    print("big\\nsmall-1\\nsmall-2")
     sys.exit(0)
 if os.environ.get("STUB_DRAFT"):
     os.makedirs(os.path.dirname(env["EFR_DRAFT_FILE"]), exist_ok=True)

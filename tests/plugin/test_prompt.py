@@ -185,6 +185,28 @@ def test_settings_are_kept_only_when_efr_takes_them(start: Start) -> None:
     assert [c.env["EFR_MODE"] for c in zsh.calls()] == ["auto", ""]
 
 
+def test_tab_completes_the_settings_of_the_terminal(start: Start) -> None:
+    zsh = start("autoload -Uz compinit; compinit -u -D; setopt no_list_ambiguous")
+    for typed, done in (
+        (",mode man", "manual"),
+        (",mode d", "default"),
+        (",model b", "big"),
+        (",model small-2", "small-2"),
+        (",effort mi", "mid"),
+    ):
+        zsh.terminal.type(f"{typed}\t")
+        zsh.terminal.wait_for(f"{typed.split()[0]} {done}")
+        zsh.terminal.type("\x15")
+    zsh.line(",model big")
+    zsh.terminal.type(",effort h\t")
+    zsh.terminal.wait_for(",effort high")
+    zsh.terminal.type("x\t\x15")  # only the first word completes
+    assert (zsh.home / "models").read_text() == "x", "read once a minute"
+    zsh.line("_comps=()")  # what a later start of the completion system does
+    zsh.terminal.type(",mode ful\t")
+    zsh.terminal.wait_for(",mode full")
+
+
 def test_notices_show_once_before_the_prompt(start: Start, tmp_path: Path) -> None:
     zsh = start()
     notices = tmp_path / "efr" / "runtime" / "notices"
