@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from efr.text.near import lines_with
+from efr.text.near import matches_at, places_of
 from efr.text.quoted import Quoted, Span
 from efr.text.secret_forms import is_secret_name
 
@@ -29,7 +29,7 @@ _FROM_INPUT: Final = frozenset({"--password-stdin", "--stdin", "--with-token", "
 def handed_over(source: Quoted) -> Iterator[Span]:
     """`echo secret | sudo -S x`, and `sudo -S x <<< secret`."""
     text = source.text
-    if "|" in text and ("echo" in source.words or "printf" in text or "echo" in text):
+    if "|" in text and ("echo" in text or "printf" in text):
         for found in _ECHO.finditer(text):
             start, end = word = source.word(found.end())
             pipe = _PIPE.match(text, end)
@@ -69,9 +69,12 @@ _NETRC = re.compile(
     r"(?<![\w.-])(?:machine[ \t]+\S{1,255}|default)\s{1,20}login[ \t]+\S{1,255}\s{1,20}"
     r"password[ \t]+"
 )
+_PROGRAMS: Final = (
+    *("aws ", "git ", "npm ", "yarn ", "pnpm ", "pip ", "poetry ", "gh ", "glab ", "conda "),
+    *("composer ", "gcloud "),
+)
 _SETTING = re.compile(
-    r"(?<![\w.-])(?:aws[ \t]+configure[ \t]+set|"
-    r"(?:git|npm|yarn|pnpm|pip|poetry|gh|glab|conda|composer|gcloud)[ \t]+config(?:[ \t]+set)?)"
+    r"(?<![\w.-])[a-z]+[ \t]+config(?:ure)?(?:[ \t]+set)?"
     r"(?:[ \t]+--?[\w-]{1,40}){0,4}[ \t]+(?P<name>[\w./:-]{1,200})[ \t]+(?![\s-])"
 )
 
@@ -79,26 +82,28 @@ _SETTING = re.compile(
 def told(source: Quoted) -> Iterator[Span]:
     """Passwords in SQL and in a netrc, and settings that a command sets without a `=`."""
     text = source.text
-    for start, end in lines_with(text, ("password", "identified")):
-        for found in _STATEMENT.finditer(text, start, end):
-            if not source.stays(found.end()):
-                yield source.to_quote(found.end(), found["quote"])
-    if "machine" in text or "default" in text:
-        for found in _NETRC.finditer(text):
+    lower = text.lower()
+    if len(lower) != len(text):  # a letter became two: places in `lower` are not those in `text`
+        lower = text
+    for found in matches_at(text, _STATEMENT, places_of(lower, ("password", "identified"))):
+        if not source.stays(found.end()):
+            yield source.to_quote(found.end(), found["quote"])
+    entries = places_of(text, ("machine", "default")) if "login" in text else ()
+    for found in matches_at(text, _NETRC, entries):
+        yield source.word(found.end())
+    programs = places_of(text, _PROGRAMS) if " config" in text else ()
+    for found in matches_at(text, _SETTING, programs):
+        if is_secret_name(found["name"]) and not source.stays(found.end()):
             yield source.word(found.end())
-    for start, end in lines_with(text, ("config",)):
-        for found in _SETTING.finditer(text, start, end):
-            if is_secret_name(found["name"]) and not source.stays(found.end()):
-                yield source.word(found.end())
 
 
 _SIGNED = re.compile(
-    r"[?&](?:sig|signature|x-(?:amz|goog)-signature)=(?P<value>[A-Za-z0-9%/+=_-]{20,})",
-    re.IGNORECASE,
+    r"[?&](?:sig|[Ss]ignature|X-(?:Amz|Goog)-Signature)=(?P<value>[A-Za-z0-9%/+=_-]{20,})"
 )
 
 
 def signatures(text: str) -> Iterator[Span]:
     """The signature of an address that lets everybody in."""
-    for found in _SIGNED.finditer(text):
-        yield found.span("value")
+    if "sig=" in text or "ignature=" in text:
+        for found in _SIGNED.finditer(text):
+            yield found.span("value")

@@ -56,7 +56,7 @@ FORMS: Final = (
     ),
     Form("AIza", rf"{_NAME}{{35}}"),
     Form("ya29.", rf"{_NAME}{{16,}}"),
-    Form("LTAI", r"[A-Za-z0-9]{12,24}(?![A-Za-z0-9])"),
+    Form("LTAI", r"[A-Za-z0-9]{16,24}(?![A-Za-z0-9])"),
     Form("dapi", r"[0-9a-f]{32}(?:-\d)?"),
     Form("fm1_ fm2_", r"[A-Za-z0-9+/=_-]{32,}"),
     Form("sbp_ pul- squ_ sqp_ sqa_", r"[0-9a-f]{40}(?![0-9a-f])"),
@@ -123,16 +123,8 @@ def _pattern(form: Form) -> str:
     return f"(?:{'|'.join(map(re.escape, form.starts.split()))}){form.rest}"
 
 
-SECRET_WORDS: Final = re.compile(
-    "|".join(
-        (
-            _PEM,
-            *_HOOKS,
-            *(_START + _pattern(form) for form in FORMS),
-            *(_START + one.word for one in INSIDE),
-        )
-    )
-)
+_WORDS: Final = "|".join((*map(_pattern, FORMS), *(one.word for one in INSIDE)))
+SECRET_WORDS: Final = re.compile(f"{_PEM}|{'|'.join(_HOOKS)}|{_START}(?:{_WORDS})")
 # What each match starts with, but for PEM keys, hooks and INSIDE; and the least length of a match.
 SECRET_STARTS: Final = tuple(start for form in FORMS for start in form.starts.split())
-SHORTEST_SECRET: Final = len("LTAI") + 12
+SHORTEST_SECRET: Final = len("sk-") + _AT_LEAST
