@@ -98,6 +98,7 @@ def edits(draw: st.DrawFn, line: st.SearchStrategy[str], *, unique: bool) -> Edi
     return Edit(old, new, draw(st.sampled_from(["\n", "\r\n"])) if has_end else "\n", final)
 
 
+@settings(max_examples=60)
 @given(edits(LINE, unique=True))
 def test_the_patch_of_an_edit_makes_the_edit(edit: Edit) -> None:
     if edit.old == edit.new:
@@ -121,6 +122,7 @@ def test_an_edit_among_repeated_lines_is_right_or_ambiguous(edit: Edit) -> None:
     assert after == {"f": edit.text(edit.new)}
 
 
+@settings(max_examples=40)
 @given(edits(LINE, unique=True), st.sampled_from(["blanks", "indent"]))
 def test_loose_context_changes_nothing_but_the_edit(edit: Edit, how: str) -> None:
     """Whatever the patch does to white space of lines that stay, the file keeps its own."""
@@ -196,6 +198,7 @@ def _update(model: Model, name: str, target: str | None, text: str) -> None:
         model.operations += hunks
 
 
+@settings(max_examples=50)
 @given(sequences())
 def test_operations_in_a_row_come_to_what_each_of_them_does(
     case: tuple[dict[str, str], Model],
@@ -213,7 +216,7 @@ def test_operations_in_a_row_come_to_what_each_of_them_does(
 # -- reading
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(from_lark(GRAMMAR))
 def test_what_the_grammar_allows_is_read(text: str) -> None:
     operations = parse_patch(text)
