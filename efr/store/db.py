@@ -9,8 +9,6 @@ Facts: sqlite.org/wal.html, sqlite.org/pragma.html.
 
 from __future__ import annotations
 
-import errno
-import os
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +19,7 @@ import apsw
 
 from efr.store.backups import newest_backup
 from efr.store.checkpoints import WriteConnection
+from efr.store.database_file import FULL_ERRNO, ready_to_write
 from efr.store.errors import (
     StoreBusy,
     StoreCannotOpen,
@@ -50,8 +49,6 @@ _PRAGMAS: Final[tuple[tuple[str, int], ...]] = (
     ("temp_store", 2),  # MEMORY
 )
 
-_FULL_ERRNO: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
 
 def open(path: Path, *, read_only: bool = False) -> Connection:
     """Opens the database (and makes it, unless `read_only`), ready for use.
@@ -68,7 +65,7 @@ def open(path: Path, *, read_only: bool = False) -> Connection:
 def open_to_write(path: Path) -> WriteConnection:
     """The same, for who decides when the log is moved."""
     with translated(path):
-        _make_private(path)
+        ready_to_write(path)
         return _set_up(WriteConnection(str(path), apsw.SQLITE_OPEN_READWRITE), path)
 
 
@@ -139,7 +136,7 @@ def translate(exc: apsw.Error, path: Path, conn: Connection | None = None) -> St
     detail = str(exc)
     if isinstance(exc, apsw.CorruptError | apsw.NotADBError):
         return StoreCorrupt(path, detail, newest_backup(path))
-    if isinstance(exc, apsw.IOError) and conn is not None and conn.system_errno in _FULL_ERRNO:
+    if isinstance(exc, apsw.IOError) and conn is not None and conn.system_errno in FULL_ERRNO:
         return StoreFull(path, detail)  # a quota, or a log that the disk has no room for
     for kind, fault in _FAULTS:
         if isinstance(exc, kind):
@@ -165,19 +162,6 @@ def require_wal(conn: Connection, path: Path, *, change: bool) -> None:
         mode = str(conn.pragma("journal_mode", "wal"))
     if mode != "wal":
         raise StoreNotWal(path, mode)
-
-
-def _make_private(path: Path) -> None:
-    """Makes the file with mode 0600 before SQLite would make it with the umask's. SQLite gives
-    its -wal and -shm files the mode of the database."""
-    try:
-        handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    except OSError as exc:
-        full = exc.errno in _FULL_ERRNO
-        denied = exc.errno in (errno.EROFS, errno.EACCES, errno.EPERM)
-        kind = StoreFull if full else StoreReadOnly if denied else StoreCannotOpen
-        raise kind(path, exc.strerror or str(exc)) from exc
-    os.close(handle)
 
 
 def _set_up(conn: C, path: Path) -> C:

@@ -23,9 +23,11 @@ from efr.store.delete_snapshots import Snapshots
 from efr.store.deletes import Deletes, open_deletes
 from efr.store.errors import BackupFailed, StoreError
 from efr.store.migrate import migrate
+from efr.store.rebuild import rebuild
 from efr.store.recordings import RecordingWriter
 from efr.store.search.pages import read_page, write_page
 from efr.store.search.state import prepare, state
+from efr.store.steps import NEWEST
 from tests.harness.clock import FakeClock
 from tests.search.samples import Store, check
 from tests.store.make_databases import FOLDER, name_of
@@ -37,6 +39,7 @@ from tests.store.samples import (
     created,
     new_database,
     opened,
+    projections,
     said,
 )
 
@@ -102,6 +105,56 @@ def backup(directory: Path) -> dict[str, object]:
     conn.close()
     left = [one.name for one in (directory / "backups").iterdir()]
     return {"error": error, "version": version, "left": left}
+
+
+def migration(directory: Path) -> dict[str, object]:
+    """Room for the copy and not for the steps."""
+    path = directory / "efr.sqlite"
+    path.write_bytes((FOLDER / name_of(1)).read_bytes())
+    ballast = directory / "ballast"
+    with opened(path) as conn:
+        try:
+            migrate(conn, lambda step: leave_little(ballast) if step == "copied" else None)
+            error = "none"
+        except StoreError as exc:
+            error = type(exc).__name__
+    with opened(path) as conn:
+        whole = conn.pragma("user_version") < NEWEST
+        ballast.unlink()
+        migrate(conn)
+        return rebuilt(conn, error, whole)
+
+
+def a_rebuild(directory: Path) -> dict[str, object]:
+    """The projections are emptied and filled in one transaction: all of it or nothing."""
+    path = directory / "efr.sqlite"
+    path.write_bytes((FOLDER / name_of(NEWEST)).read_bytes())
+    ballast = directory / "ballast"
+    with opened(path) as conn:
+        before = projections(conn)
+        leave_little(ballast)
+        try:
+            rebuild(conn)
+            error = "none"
+        except StoreError as exc:
+            error = type(exc).__name__
+        whole = projections(conn) == before
+        ballast.unlink()
+        return rebuilt(conn, error, whole)
+
+
+def leave_little(ballast: Path) -> None:
+    """Takes all the room."""
+    ballast.write_bytes(bytes(shutil.disk_usage(ballast.parent).free))
+
+
+def rebuilt(conn: Connection, error: str, whole: bool) -> dict[str, object]:
+    """What there is once there is room again."""
+    before = projections(conn)
+    rebuild(conn)
+    then = projections(conn) == before and conn.pragma("user_version") == NEWEST
+    check = conn.execute("PRAGMA integrity_check").get
+    return {"error": error, "whole": whole, "then": then, "check": check}
 
 
 def read_only(directory: Path) -> dict[str, object]:
@@ -212,6 +265,8 @@ CASES = {
     "delete": delete,
     "full": full,
     "backup": backup,
+    "migration": migration,
+    "rebuild": a_rebuild,
     "read_only": read_only,
     "recording": recording,
 }

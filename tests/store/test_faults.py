@@ -17,11 +17,13 @@ import pytest
 from efr.store import db, queries
 from efr.store.append import Appender
 from efr.store.batch import Committed
-from efr.store.errors import StoreBusy, StoreCannotOpen, StoreFull, StoreNotWal
+from efr.store.errors import StoreBusy, StoreCannotOpen, StoreCorrupt, StoreFull, StoreNotWal
 from efr.store.rebuild import rebuild
 from tests.harness.clock import FakeClock
 from tests.store.samples import (
     CONVERSATION,
+    a_receipt,
+    an_id,
     append,
     appending,
     batch,
@@ -82,6 +84,17 @@ def test_no_room_for_the_copy_stops_the_migration(tmp_path: Path) -> None:
         "error": "BackupFailed",
         "version": 8,
         "left": [],
+    }
+
+
+@needs_namespaces
+@pytest.mark.parametrize("case", ["migration", "rebuild"])
+def test_a_full_disk_in_a_migration_or_a_rebuild_is_made_up_for(tmp_path: Path, case: str) -> None:
+    assert on_a_small_disk(tmp_path, case) == {
+        "error": "StoreFull",
+        "whole": True,
+        "then": True,
+        "check": "ok",
     }
 
 
@@ -182,6 +195,33 @@ def test_a_file_system_without_a_write_ahead_log_is_refused_by_name(tmp_path: Pa
 def test_a_missing_directory_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreCannotOpen):
         db.open(tmp_path / "none" / "efr.sqlite")
+
+
+def test_a_damaged_page_fails_the_batch_that_hits_it_and_no_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The last page of the receipts is overwritten while the store is open elsewhere."""
+    path = new_database(tmp_path)
+    with opened(path) as conn:
+        append(Appender(conn, FakeClock()), created())
+        for number in range(100):
+            conn.execute(
+                "INSERT INTO receipts VALUES (?, 'prompt.send', 'done', ?, 1, 0)",
+                (an_id(number), '"' + "x" * 500 + '"'),
+            )
+        page: Any = conn.execute(
+            "SELECT max(pageno) FROM dbstat WHERE name = 'receipts' AND pagetype = 'leaf'"
+        ).get
+    data = bytearray(path.read_bytes())
+    data[(page - 1) * 4096 : page * 4096] = b"\xff" * 4096
+    path.write_bytes(data)
+    with opened(path) as conn:
+        appender = Appender(conn, FakeClock())
+        hit = refused(appender, batch(queued(), receipt=a_receipt(an_id(0xFFFF))))
+        assert isinstance(hit, StoreCorrupt)
+        assert "a batch of prompt_queued hit a damaged page" in caplog.text
+        append(appender, batch(queued()))
+        assert queries.high_water(conn) == 2
 
 
 def test_a_lost_write_ahead_log_leaves_whole_batches(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -24,7 +25,16 @@ from efr.store.projections import TABLES
 from efr.store.rebuild import rebuild
 from efr.store.steps import NEWEST, STEPS, sql_of
 from tests.store.make_databases import FOLDER, name_of
-from tests.store.samples import append, appending, batch, created, opened, projections, queued
+from tests.store.samples import (
+    append,
+    appending,
+    batch,
+    created,
+    opened,
+    projections,
+    queued,
+    said,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -223,6 +233,54 @@ def test_garbage_is_refused_and_the_newest_copy_named(tmp_path: Path, data: byte
     assert caught.value.backup == tmp_path / "backups" / "efr.sqlite.10"
     assert caught.value.path == path
     assert path.read_bytes() == data
+
+
+CUT_OR_REPLACED: dict[str, Callable[[bytes], bytes]] = {
+    "nothing": lambda data: b"",
+    "a byte": lambda data: data[:1],
+    "the header": lambda data: data[:100],
+    "the first page": lambda data: data[:1024],
+    "half": lambda data: data[: len(data) // 2],
+    "all but a page": lambda data: data[:-1024],
+    "all but a byte": lambda data: data[:-1],
+    "another beginning": lambda data: b"x" * 16 + data[16:],
+    "another header": lambda data: bytes(100) + data[100:],
+    "another first page": lambda data: bytes(1024) + data[1024:],
+    "another page size": lambda data: data[:16] + b"\x10\x00" + data[18:],
+    "another format": lambda data: data[:18] + b"\x09\x09" + data[20:],
+    "no version": lambda data: data[:60] + bytes(4) + data[64:],
+}
+
+
+@pytest.mark.parametrize("left", CUT_OR_REPLACED)
+def test_a_file_that_is_cut_off_or_has_another_header_is_refused(tmp_path: Path, left: str) -> None:
+    """Most of all it is never taken for a new one."""
+    path = old_store(tmp_path, NEWEST)
+    data = CUT_OR_REPLACED[left](path.read_bytes())
+    path.write_bytes(data)
+    with pytest.raises(StoreCorrupt), opened(path) as conn:
+        migrate(conn)
+    assert path.read_bytes() == data
+
+
+def test_a_checkpoint_that_was_cut_short_is_made_up_for_by_its_log(tmp_path: Path) -> None:
+    path = tmp_path / "efr.sqlite"
+    with appending(tmp_path) as (conn, appender):
+        append(appender, created(), batch(*(said("x" * 3000) for _ in range(9))))
+        log = (tmp_path / "efr.sqlite-wal").read_bytes()
+        conn.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    path.write_bytes(path.read_bytes()[:-5000])
+    (tmp_path / "efr.sqlite-wal").write_bytes(log)
+    with opened(path) as conn:
+        assert queries.high_water(conn) == 10
+        assert conn.execute("PRAGMA integrity_check").get == "ok"
+
+
+def test_a_new_store_gets_its_name_with_its_first_page(tmp_path: Path) -> None:
+    path = tmp_path / "efr.sqlite"
+    with opened(path):
+        assert path.stat().st_size >= 4096
+        assert not list(tmp_path.glob(".*"))
 
 
 def test_a_damaged_page_is_found_before_anything_is_written(tmp_path: Path) -> None:
