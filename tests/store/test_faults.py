@@ -253,6 +253,20 @@ def test_a_checkpoint_empties_the_log(tmp_path: Path) -> None:
     assert not (tmp_path / "efr.sqlite-wal").exists()
 
 
+def test_a_kill_at_any_statement_of_an_append_leaves_all_of_it_or_nothing(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.store.append_child", tmp_path],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=50,
+    )
+    *killed, whole = json.loads(done.stdout)
+    assert whole == {"newest": 7, "rows": 5, "sound": True}
+    assert len(killed) > 10
+    assert all(one == {"newest": 3, "rows": 0, "sound": True} for one in killed)
+
+
 @pytest.mark.timeout(600)
 def test_killed_at_any_moment_what_was_answered_is_there_once(tmp_path: Path) -> None:
     """A child appends from three threads and tells each answer on a pipe; it is killed at a random
