@@ -8,7 +8,18 @@ import sys
 
 from bench.table import print_rows
 
-GROUPS = ("cli", "loading", "roundtrip", "wire", "store", "pty", "fanout", "idle", "search")
+GROUPS = (
+    "cli",
+    "loading",
+    "roundtrip",
+    "wire",
+    "config",
+    "store",
+    "pty",
+    "fanout",
+    "idle",
+    "search",
+)
 
 
 def main(wanted: list[str]) -> int:

@@ -53,7 +53,7 @@ def is_smart(env: Mapping[str, str]) -> bool:
 
 def _settings(env: Mapping[str, str]) -> tuple[Settings, str]:
     try:
-        return load(f"{root(env, 'config')[0]}/config.toml", env), ""
+        return load(f"{root(env, 'config')[0]}/config.toml", env, rules=False), ""
     except ConfigError as exc:
         return Settings(), f"config.toml: {exc}; the defaults are used"
     except RootError as exc:

@@ -16,10 +16,9 @@ from msgspec import convert
 from efr.config.errors import ConfigError
 from efr.config.keys import KEYS
 from efr.config.places import Path, Span, layout, line_column
-from efr.config.rules import RULES, NoResource, rule_of, rule_problems
+from efr.config.rules import RULES, problems_of
 from efr.config.schema import RuleEntry
 from efr.config.toml import inline
-from efr.policy.rules import RuleProblem, rule_problem
 
 _SHAPE, _MISSING, _RULE, _RANGE = range(4)  # in this order they are reported
 _LONGEST: Final = 80  # characters of a value in a message; more is no help
@@ -35,13 +34,11 @@ class Fault(NamedTuple):
     on_key: bool = False
 
 
-def first_fault(document: Mapping[str, Any], text: str) -> ConfigError | None:
-    """The error of a document that was read from the text; None: it is good."""
+def first_fault(document: Mapping[str, Any], text: str) -> ConfigError:
+    """The error to report of a document that was read from the text and is not good."""
     shape = list(_shape_faults(document))
     broken = [fault.path for fault in shape]
     found = [*shape, *rule_faults(document, broken), *range_faults(document, broken)]
-    if not found:
-        return None
     where = layout(text).spans
     fault = min(found, key=lambda one: (one.rank, _offset(one, where)))
     line, column = line_column(text, _offset(fault, where)) if text else (None, None)
@@ -93,21 +90,8 @@ def rule_faults(document: Mapping[str, Any], broken: Iterable[Path] = ()) -> Ite
         path: Path = (*RULES, index)
         if _touches(path, skipped) or any(one[:3] == path for one in skipped):
             continue
-        for problem in _rule_problems(convert(entry, RuleEntry)):
+        for problem in problems_of(convert(entry, RuleEntry)):
             yield Fault(_RULE, (*path, *_parts(problem.member)), problem.message, path)
-
-
-def _rule_problems(entry: RuleEntry) -> Iterator[RuleProblem]:
-    try:
-        rule = rule_of(entry)
-    except NoResource:
-        yield RuleProblem("resource", "must name one of class, under, command and exit")
-        return
-    problem = rule_problem(rule)
-    if problem is not None:
-        yield RuleProblem(problem.member, f"efr does not take this rule: {problem.message}")
-    else:
-        yield from rule_problems(entry, rule)
 
 
 def shown(value: object) -> str:

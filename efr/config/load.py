@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 OVERRIDES = {"EFR_LOG": "log", "EFR_SCREEN": "screen"}
 
-_TOML_PLACE = re.compile(r"\(at line (\d+), column (\d+)\)$")
-_TOML_END = re.compile(r"\(at end of document\)$")
 
+def load(path: Path | str, env: Mapping[str, str], *, rules: bool = True) -> Settings:
+    """The settings of the file at `path` with the overrides of `env`. Raises ConfigError.
 
-def load(path: Path | str, env: Mapping[str, str]) -> Settings:
-    """The settings of the file at `path` with the overrides of `env`. Raises ConfigError."""
-    settings = read(read_file(path))
+    Without `rules` the user's rules are not looked at: a command that only draws needs none, and
+    efrd tells what is wrong with them.
+    """
+    settings = read(read_file(path), rules=rules)
     for variable, key in OVERRIDES.items():
         if value := env.get(variable, ""):
             settings = override(settings, key, value, f"env {variable}")
@@ -44,12 +45,12 @@ def read_file(path: Path | str) -> bytes:
         raise ConfigError(f"cannot read {path}: {exc.strerror}") from exc
 
 
-def read(text: bytes) -> Settings:
+def read(text: bytes, *, rules: bool = True) -> Settings:
     """The settings of a file's bytes. Raises ConfigError with the place of the first fault."""
     if not text:
         return Settings()  # the usual case of a new user, without loading the reader
     document = parse(text)
-    return _checked(document, text.decode())
+    return _checked(document, text.decode(), rules=rules)
 
 
 def parse(text: bytes) -> dict[str, Any]:
@@ -112,41 +113,42 @@ def _replaced(table: Any, names: list[str], value: Any) -> Any:
     return msgspec.structs.replace(table, **{name: inner})
 
 
-def _checked(document: dict[str, Any], text: str) -> Settings:
+def _checked(document: dict[str, Any], text: str, *, rules: bool = True) -> Settings:
     """The settings of a document. Raises ConfigError; places come from the text, if there is one.
 
-    A good file is converted and only looked at for ranges and rules; the search for the error to
+    A good file is converted, and looked at for ranges and rules; the search for the error to
     report is loaded for a bad one.
     """
     try:
-        settings: Settings | None = msgspec.convert(document, Settings)
+        settings = msgspec.convert(document, Settings)
     except msgspec.ValidationError:
         settings = None
-    if settings is None or _has_odd_values(document):
+    good = settings is not None and _in_range(document, "")
+    if settings is not None and good and rules and settings.permissions.rules:
+        from efr.config.rules import problems_of
+
+        good = not any(any(problems_of(entry)) for entry in settings.permissions.rules)
+    if not good:
         from efr.config.faults import first_fault
 
-        error = first_fault(document, text)
-        if error is not None:
-            raise error
-    assert settings is not None  # a document without a fault has the types of the schema
+        raise first_fault(document, text)
+    assert settings is not None
     return settings
 
 
-def _has_odd_values(document: Mapping[str, Any], prefix: str = "") -> bool:
-    """Whether a value is out of its range, or there are rules, which are a matter of their own."""
+def _in_range(document: Mapping[str, Any], prefix: str) -> bool:
+    """Whether every value of a document of the right types is in its key's range."""
     for name, value in document.items():
         key = prefix + name
         if isinstance(value, dict):
-            if _has_odd_values(value, f"{key}."):
-                return True
+            if not _in_range(value, f"{key}."):
+                return False
             continue
         must = KEYS[key].range
-        if must is None:
-            if key == "permissions.rules" and value:
-                return True
-        elif not all(map(must.fits, value if isinstance(value, list) else (value,))):
-            return True
-    return False
+        items = value if isinstance(value, list) else (value,)
+        if must is not None and not all(map(must.fits, items)):
+            return False
+    return True
 
 
 def _not_utf8(text: bytes, exc: UnicodeDecodeError) -> ConfigError:
@@ -157,12 +159,11 @@ def _not_utf8(text: bytes, exc: UnicodeDecodeError) -> ConfigError:
 
 
 def _no_toml(text: str, message: str) -> ConfigError:
-    found = _TOML_PLACE.search(message)
+    found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL)
     if found is not None:
-        line, column = map(int, found.groups())
-        return ConfigError(_TOML_PLACE.sub("", message).strip(), line=line, column=column)
+        return ConfigError(found[1], line=int(found[2]), column=int(found[3]))
     from efr.config.places import line_column
 
     line, column = line_column(text, len(text))
-    what = _TOML_END.sub("", message).strip()
+    what = message.removesuffix(" (at end of document)")
     return ConfigError(f"{what}, and the file ends here", line=line, column=column)

@@ -7,15 +7,23 @@ rule that says less or more than its writer meant is an error and not a surprise
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from efr.config.places import Path
 from efr.config.schema import CommandEntry, ExitEntry, RuleEntry, Settings
-from efr.policy.needs import Place
-from efr.policy.paths import PathView, holds, view
-from efr.policy.reader import Unreadable, read_line
-from efr.policy.rows import Row, matches
-from efr.policy.rules import ClassIs, CommandIs, ExitIs, Resource, Rule, RuleProblem, Under
+from efr.policy.rules import (
+    ClassIs,
+    CommandIs,
+    ExitIs,
+    Resource,
+    Rule,
+    RuleProblem,
+    Under,
+    rule_problem,
+)
+
+if TYPE_CHECKING:
+    from efr.policy.paths import PathView
 
 RULES: Final[Path] = ("permissions", "rules")
 
@@ -94,8 +102,17 @@ def names_secrets(resource: Resource, home: str = _HOME) -> bool:
     return paths.class_of(paths.form(_expanded(resource.path, home))) == "secrets"
 
 
-def rule_problems(entry: RuleEntry, rule: Rule) -> Iterator[RuleProblem]:
-    """The examples of a good rule that come out otherwise than the entry says."""
+def problems_of(entry: RuleEntry) -> Iterator[RuleProblem]:
+    """What keeps a rule from being taken: its shape, its words, examples that come out wrong."""
+    try:
+        rule = rule_of(entry)
+    except NoResource:
+        yield RuleProblem("resource", "must name one of class, under, command and exit")
+        return
+    problem = rule_problem(rule)
+    if problem is not None:
+        yield RuleProblem(problem.member, f"efr does not take this rule: {problem.message}")
+        return
     for member, wanted in (("matches", True), ("matches_not", False)):
         for index, example in enumerate(getattr(entry, member)):
             found = _matches(rule.resource, example)
@@ -117,6 +134,8 @@ def _matches(resource: Resource, example: str) -> bool | None:
     if isinstance(resource, CommandIs):
         return _matches_line(resource, example)
     if isinstance(resource, ClassIs | Under) and example.startswith(("/", "~/")):
+        from efr.policy.paths import holds
+
         paths = _paths()
         form = paths.form(_expanded(example))
         if isinstance(resource, Under):
@@ -127,6 +146,9 @@ def _matches(resource: Resource, example: str) -> bool | None:
 
 def _matches_line(command: CommandIs, line: str) -> bool | None:
     """Each simple command of the line; where it starts is not looked at."""
+    from efr.policy.reader import Unreadable, read_line
+    from efr.policy.rows import Row, matches
+
     found = read_line(line)
     if isinstance(found, Unreadable) or not found:
         return None
@@ -144,6 +166,9 @@ def _matches_line(command: CommandIs, line: str) -> bool | None:
 
 
 def _paths(home: str = _HOME) -> PathView:
+    from efr.policy.needs import Place
+    from efr.policy.paths import view
+
     return view(Place(home, home, f"{home}/.config/efr", f"{home}/.local/share/efr"))
 
 

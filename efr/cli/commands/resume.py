@@ -93,7 +93,9 @@ def _fzf(run: Run) -> Fzf | None:
     if not (is_terminal(0) and is_terminal(1) and is_smart(run.env)):
         return None
     try:
-        wanted = load(find_roots(run.env, os.getuid()).config_file, run.env).resume.picker
+        wanted = load(
+            find_roots(run.env, os.getuid()).config_file, run.env, rules=False
+        ).resume.picker
     except ConfigError:
         wanted = "auto"
     return None if wanted == "list" else program(run.env)

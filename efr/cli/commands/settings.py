@@ -142,7 +142,7 @@ def _file(run: Run) -> _Known:
     """The settings of the file; the defaults when the file is broken."""
     path = find_roots(run.env, os.getuid()).config_file
     try:
-        settings, text = load(path, run.env), read_file(path)
+        settings, text = load(path, run.env, rules=False), read_file(path)
     except ConfigError as error:
         run.note(visible_line(f"config.toml: {error}; the defaults are shown"))
         return _Known(Settings(), "", {})
