@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -247,3 +247,43 @@ def test_another_redaction_builds_the_index_anew_at_the_next_start(tmp_path: Pat
         assert "the search index is built anew" in daemon.log
         found(client, "echidna")
         assert search(client, "older")["rows"] == []
+
+
+def test_eight_writers_and_three_searchers_never_hear_busy(daemon: Daemon) -> None:
+    faults: list[BaseException] = []
+    done = threading.Event()
+
+    def guarded(work: Callable[[RawClient], None]) -> threading.Thread:
+        def run() -> None:
+            try:
+                with daemon.client() as client:
+                    work(client)
+            except BaseException as exc:
+                faults.append(exc)
+
+        return threading.Thread(target=run)
+
+    def write_some(client: RawClient) -> None:
+        for number in range(4):
+            say(client, f"say crowd {number} of eight", new_conversation=True)
+
+    def search_on(client: RawClient) -> None:
+        while not done.is_set():
+            search(client, "crowd eig", limit=200)
+
+    writers = [guarded(write_some) for _ in range(8)]
+    searchers = [guarded(search_on) for _ in range(3)]
+    for one in (*searchers, *writers):
+        one.start()
+    for one in writers:
+        one.join(LIMIT_S)
+    done.set()
+    for one in searchers:
+        one.join(LIMIT_S)
+    assert faults == []
+    with daemon.client() as client:
+        ends = time.monotonic() + LIMIT_S
+        while len(found(client, "crowd eight", limit=200)) < 32:
+            assert time.monotonic() < ends
+            threading.Event().wait(0.02)
+    assert "busy" not in daemon.log
