@@ -61,7 +61,7 @@ from __future__ import annotations
 import os
 import sys
 
-from efr.cli.errors import DONE, INTERRUPTED, USAGE
+from efr.base.ctrl_c import end_at_once
 
 TYPE_CHECKING = False  # as `typing` has it, which takes long to load: Ctrl+C raises until `main`
 if TYPE_CHECKING:
@@ -99,14 +99,14 @@ HIDDEN = {
 
 def main() -> None:
     """The console script."""
-    from efr.base.ctrl_c import end_at_once
-
     end_at_once()
     sys.exit(run(sys.argv[1:], os.environ))
 
 
 def run(argv: list[str], env: MutableMapping[str, str]) -> int:
     """Parses, runs the command, and turns what stopped it into a message and an exit code."""
+    from efr.cli.errors import DONE, INTERRUPTED, USAGE
+
     args = BARE.get(tuple(argv)) or hidden(argv) or parse(argv)
     if args is None:
         return USAGE

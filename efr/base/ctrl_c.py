@@ -4,12 +4,18 @@ Python's own handler raises KeyboardInterrupt wherever the program stands. In th
 import that is a traceback on the terminal, and a crash where a C extension does not look for the
 exception: orjson's start does not. So both programs begin with the kernel's own action, and
 raise only where something has to be put back first. Main thread.
+
+`_signal` is the part of `signal` that the interpreter has loaded. The rest is enums, whose loading
+takes as long as a third of the interpreter's start, and a Ctrl+C in it would print a traceback.
 """
 
 from __future__ import annotations
 
-import signal
-from types import TracebackType
+import _signal as signal  # type: ignore[import-not-found]
+
+TYPE_CHECKING = False  # as `typing` has it, which would be loaded for it
+if TYPE_CHECKING:
+    from types import TracebackType
 
 
 def end_at_once() -> None:

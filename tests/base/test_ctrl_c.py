@@ -14,12 +14,12 @@ from efr.base.ctrl_c import Raising, end_at_once
 ROOT = Path(__file__).parents[2]
 # Presses Ctrl+C at the moment when the named module is looked for.
 PRESS = """
-import os, signal, sys
+import os, sys
 wanted = sys.argv.pop(1)
 class Press:
     def find_spec(self, name, path=None, target=None):
         if name == wanted:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), 2)
 sys.meta_path.insert(0, Press())
 """
 PROGRAMS = {
@@ -32,6 +32,7 @@ PROGRAMS = {
 @pytest.mark.parametrize(
     ("program", "module", "args"),
     [
+        ("efr", "enum", ["send", "hi"]),  # the first that the interpreter has not loaded itself
         ("efr", "efr.cli.run", ["send", "hi"]),
         ("efr", "json", ["send", "hi"]),
         ("efr", "efr.client.link", ["send", "hi"]),
