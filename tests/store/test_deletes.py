@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
+import apsw
 import pytest
 
 from efr.base.clock import SystemClock
@@ -228,13 +229,19 @@ def test_the_planted_word_is_found_nowhere_after_a_delete(roots: Roots, conn: Co
 
 
 def test_the_words_leave_the_index_with_its_merges(roots: Roots, conn: Connection) -> None:
-    """The one place besides free pages and backups that the documents name."""
+    """They and free pages are all that the file keeps: written anew, it has no byte of it."""
     plant(roots, conn)
+    conn.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    assert WORD.encode() in roots.database.read_bytes()
     tombstone(conn)
     finisher(roots).finish(in_place(conn), open_deletes(conn)[0])
     conn.execute("INSERT INTO search_fts (search_fts) VALUES ('optimize')")
     blocks = conn.execute("SELECT block FROM search_fts_data").fetchall()
     assert not any(WORD[:5].encode() in bytes(block) for (block,) in blocks)  # type: ignore[arg-type]
+    conn.execute("VACUUM")
+    conn.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    assert WORD.encode() not in roots.database.read_bytes()
+    assert roots.database.with_name("efr.sqlite-wal").stat().st_size == 0
 
 
 def test_the_tombstone_stays_and_numbers_are_never_used_again(
