@@ -10,6 +10,7 @@ Facts: docs/config.md, "When a change applies".
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -160,7 +161,7 @@ class LiveSettings:
         return t.ConfigStatus(
             path=str(self._path),
             exists=self._path.exists(),
-            symlink_target=str(self._path.resolve()) if self._path.is_symlink() else None,
+            symlink_target=os.path.realpath(self._path) if self._path.is_symlink() else None,
             reload_error=config_file_error(error) if error is not None else None,
             restart_needed=self._restart_needed,
             held=t.HeldConfig(self._held) if self._held else None,

@@ -61,6 +61,9 @@ CLOSED: dict[str, Make] = {
     "a link to a hard link": lambda world, real: link(
         hard(world.roots.config.path / "projects.toml", world.home / "h"), world.home / "l"
     ),
+    "the missing target of a link in the root": lambda world, real: link(
+        world.home / "gone.toml", world.roots.config.path / "other.toml"
+    ).readlink(),
     "another process's root": lambda world, real: f"/proc/{os.getpid()}/root{real}",
 }
 ASKED: dict[str, Make] = {

@@ -146,10 +146,14 @@ def test_what_is_no_matter_of_one_key(alone: dict[str, str], efr: Efr, daemon: D
     path = Path(alone["EFR_HOME"], "config", "config.toml")
     path.unlink()
     path.symlink_to("gone.toml")
-    code, _, err = efr(alone, "set", "log", "warn")
-    assert code == 1
-    assert "which does not exist" in err
+    for args in (("set", "log", "warn"), ("edit",)):
+        code, _, err = efr(alone, *args)
+        assert code == 1
+        assert "which does not exist" in err
     assert path.is_symlink()
+    code, out, err = efr({**alone, "EFR_CONFIG_DIR": "/proc/self/task"}, "set", "log", "warn")
+    assert (code, out) == (1, ""), "nobody makes a file there"
+    assert err.startswith("efr: /proc/self/task/config.toml: it cannot be written: ")
 
 
 def test_check_names_line_column_and_key_and_warns(

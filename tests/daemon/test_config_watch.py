@@ -85,6 +85,27 @@ def test_the_projects_of_the_terminals_follow_their_file(daemon: Daemon, tmp_pat
         continue
 
 
+def test_a_link_is_followed_through_renames_loss_and_return_of_its_target(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    file, real = daemon.roots.config_file, tmp_path / "dotfiles" / "efr.toml"
+    real.parent.mkdir()
+    real.write_text(DEMO)
+    with daemon.client() as client:
+        file.unlink()
+        file.symlink_to(real)
+        config_when(client, lambda one: one.get("symlink_target") == str(real))
+        replace(real, f"{DEMO}[remote]\nport = 4000\n")
+        config_when(client, lambda one: one.get("restart_needed") == ["remote.port"])
+        real.unlink()
+        config = config_when(client, lambda one: one.get("restart_needed") == ["model.provider"])
+        assert not config["exists"], "a link to nothing is no file: the defaults"
+        replace(real, DEMO)
+        config = config_when(client, lambda one: "restart_needed" not in one)
+        assert config["exists"]
+    file.unlink()
+
+
 def test_two_saves_within_ten_milliseconds_are_one_reload(daemon: Daemon) -> None:
     with daemon.client() as client:
         applied = daemon.log.count("apply")

@@ -84,6 +84,14 @@ def test_the_status_names_the_end_of_a_link(tmp_path: Path) -> None:
     path.symlink_to(target)
     settings = LiveSettings(path, Overrides({}), Settings())
     assert settings.status().symlink_target == str(target)
+    target.unlink()
+    assert not settings.status().exists
+    assert settings.status().symlink_target == str(target), "a link to nothing"
+    assert settings.reload().applied, "and nothing is no file"
+    path.unlink()
+    path.symlink_to(path)
+    assert not settings.reload().applied
+    assert settings.status().symlink_target == str(path), "a link to itself"
 
 
 def test_a_warning_comes_once_and_again_after_it_was_put_right(tmp_path: Path) -> None:
