@@ -1,6 +1,6 @@
 """kill -9 at random points of a running load: nothing acknowledged is lost, nothing comes twice.
 
-EFR_KILLS is the number of kills (10 unless set), EFR_KILL_SEED the seed (printed by a failure).
+EFR_KILLS is the number of kills (6 unless set), EFR_KILL_SEED the seed (printed by a failure).
 Several clients send prompts, steers, interrupts and answers; the daemon is killed after a random
 number of frames and started again on the same roots, and the load goes on in the conversations
 that are there.
@@ -21,7 +21,7 @@ from tests.daemon.test_methods import ENDS, command
 from tests.harness.daemon import Daemon
 from tests.harness.raw_client import RawClient, connected
 
-KILLS = int(os.environ.get("EFR_KILLS", "10"))
+KILLS = int(os.environ.get("EFR_KILLS", "6"))
 SEED = int(os.environ.get("EFR_KILL_SEED", "20261003"))
 CLIENTS = 3
 MOST_FRAMES = 150  # of all clients in one round; a round of load is some hundred
