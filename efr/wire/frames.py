@@ -65,6 +65,10 @@ ServerFrame: TypeAlias = ItemFrame | EndFrame | ErrorFrame | AckFrame
 F = TypeVar("F")
 
 _MAX_ID: Final = 2**64 - 1
+# Of a client's frame. 16 MiB of `[]` would take the daemon's one reader seconds, and all others
+# would wait; the largest frame that a client means has some hundred values and one long text.
+MAX_VALUES: Final = 100_000
+_STARTS: Final = (b",", b"[", b"{")  # each value but the first stands behind one
 
 _ANSWERS: Final[dict[str, Any]] = {
     "item": ItemFrame,
@@ -76,6 +80,8 @@ _ANSWERS: Final[dict[str, Any]] = {
 
 def read_client_frame(body: bytes) -> ClientFrame:
     """What a client sent. Raises BadFrame, with the request's id where one can be read."""
+    if holds_more(body, MAX_VALUES):
+        raise BadFrame(None, f"a frame holds at most {MAX_VALUES} values")
     frame = _object(body, read_json)
     if "cancel" not in frame:
         return _as(Request, frame)
@@ -130,6 +136,20 @@ def error_frame(id: int | None, error: ErrorBody) -> bytes:
 def ack_frame(id: int) -> bytes:
     """The acknowledgement of a stream; no method of this version documents one."""
     return b'{"ack":%d}' % id
+
+
+def holds_more(body: bytes, most: int) -> bool:
+    """Whether JSON has more objects, lists and commas than that, told without reading it.
+
+    Only what stands outside of texts counts: a text may be as long as it likes.
+    """
+    if len(body) <= most or sum(map(body.count, _STARTS)) <= most:
+        return False
+    bare = body.replace(b"\\\\", b"").replace(b'\\"', b"")  # now every quote begins or ends a text
+    if bare.count(b'"') > 4 * most + 4:  # a name and a value have two each
+        return True
+    outside = b"".join(bare.split(b'"')[::2])
+    return sum(map(outside.count, _STARTS)) > most
 
 
 def _object(body: bytes, read: Callable[[bytes], Any]) -> dict[str, Any]:

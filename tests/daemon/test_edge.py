@@ -293,6 +293,24 @@ def test_a_body_of_16_mib_is_served_and_one_byte_more_ends_the_connection(daemon
     assert memory(daemon) - before < 100 * MIB
 
 
+@pytest.mark.parametrize("value", [b"[]", b'"x"', b'{"a":[1]}', nested(100)])
+def test_very_many_small_values_are_refused_unread(daemon: Daemon, value: bytes) -> None:
+    before = memory(daemon)
+    many = b",".join([value] * (2 * MIB // (len(value) + 1)))
+    with daemon.client() as client:
+        client.socket.sendall(framed(asking(b'{"later":[%b]}' % many)))
+        error = client.read()
+        assert code(error) == (None, "invalid")
+        assert "100000 values" in error["error"]["message"]
+        assert client.read_to_end() == []
+    assert memory(daemon) - before < 32 * MIB
+
+
+def test_a_text_may_hold_any_number_of_brackets(client: RawClient) -> None:
+    client.request("models.list", {"later": '[{"a":1},' * 1_000_000}, 7)
+    assert client.answer(7)["item"]["models"]
+
+
 def test_a_frame_in_two_pieces_is_a_frame_wherever_it_is_cut(daemon: Daemon) -> None:
     frame = framed(asking('{"later":"größe 🙂"}'.encode()))
     with daemon.client() as client, daemon.client() as other:

@@ -16,6 +16,7 @@ from efr.providers import catalog_fetch
 from efr.store import collect, db, feed
 from efr.threads import config_watch, errands, handlers, writer
 from efr.threads.connection import Limits
+from efr.wire.frames import MAX_VALUES
 from efr.wire.framing import MAX_FRAME
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
@@ -42,6 +43,7 @@ def test_the_limits_are_those_of_the_code() -> None:
         "threads that run requests": str(handlers.HANDLERS),
         "requests that wait for such a thread": str(handlers.QUEUE_SIZE),
         "logins and the like at a time": str(errands.ERRANDS),
+        "values in one frame of a client": f"{MAX_VALUES:,}",
         "frames that wait for one client": str(limits.out_frames),
         "bytes that wait for one client": f"{limits.out_bytes // MIB} MiB",
         "a frame": f"{MAX_FRAME // MIB} MiB",

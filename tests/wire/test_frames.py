@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from efr.wire.errors import BadFrame, ErrorBody, ErrorCode
@@ -21,6 +22,7 @@ from efr.wire.frames import (
     cancel_frame,
     end_frame,
     error_frame,
+    holds_more,
     item_frame,
     read_client_frame,
     read_server_frame,
@@ -146,3 +148,56 @@ def test_arbitrary_bytes_are_refused_as_bad_frames(body: bytes) -> None:
     for read in (read_client_frame, read_server_frame):
         with suppress(BadFrame):
             read(body)
+
+
+def asking(params: bytes) -> bytes:
+    return b'{"id":7,"method":"models.list","params":{"a":%b}}' % params
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        b"[%b]" % b",".join([b"[]"] * 60_000),
+        b"[%b]" % b",".join([b"1"] * 100_001),
+        b"[%b]" % b",".join([b'"x"'] * 100_001),
+        b"[%b]" % b",".join([b"[" * 100 + b"]" * 100] * 1_000),
+        b"{%b}" % b",".join(b'"%d":0' % number for number in range(100_001)),
+        b'["\\\\",%b]' % b",".join([b'"\\\\"'] * 300_000),
+    ],
+)
+def test_a_frame_of_too_many_values_is_refused_unread(params: bytes) -> None:
+    with pytest.raises(BadFrame, match="at most 100000 values") as bad:
+        read_client_frame(asking(params))
+    assert bad.value.id is None
+
+
+@pytest.mark.parametrize("text", ["[{,", '"[",', '\\"[{', "\\\\[", '"', "\\", "\n,{\t"])
+def test_a_text_may_hold_as_much_as_it_likes(text: str) -> None:
+    long = text * 150_000
+    params = json.dumps([long, "[,", long]).encode()
+    frame = read_client_frame(asking(params))
+    assert isinstance(frame, Request)
+    assert frame.params == {"a": [long, "[,", long]}
+
+
+TEXTS = st.text(st.sampled_from('[{,"\\x\n'), max_size=4)
+VALUES = st.recursive(
+    TEXTS | st.integers(0, 9),
+    lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(VALUES, st.integers(0, 25))
+def test_what_a_body_holds_is_counted_right(value: Any, most: int) -> None:
+    assert holds_more(json.dumps(value).encode(), most) is (starts(value) > most)
+
+
+def starts(value: Any) -> int:
+    """Objects and lists, and the commas between what they hold."""
+    if isinstance(value, dict):
+        return 1 + max(0, len(value) - 1) + sum(map(starts, value.values()))
+    if isinstance(value, list):
+        return 1 + max(0, len(value) - 1) + sum(map(starts, value))
+    return 0
