@@ -12,11 +12,10 @@ from typing import Final
 from efr.text.diff import FileDiff, file_diff, limit_lines
 from efr.tools.changes import shown_path
 from efr.tools.contract import Where
+from efr.tools.file_limits import DIFF_BYTES, DIFF_LINES
 from efr.tools.patch import Change, Key
 from efr.wire import types as t
 
-_DIFF_LINES: Final = 2000  # of a whole call; more is no diff a person reads
-_DIFF_BYTES: Final = 256 * 1024  # of one file
 _PREVIEW_BYTES: Final = 4 * 1024 * 1024  # a question shows every line that fits into a frame
 _MOST_FILES: Final = 50  # of a list; the protocol's limit
 
@@ -62,10 +61,10 @@ def _readable(text: str | None) -> str | None:
 def recorded_diff(diffs: Sequence[ShownDiff]) -> str:
     """One after the other, within the limits of a call and of a file."""
     shown: list[str] = []
-    room, left = _DIFF_LINES, 0
+    room, left = DIFF_LINES, 0
     for one in diffs:
         lines = one.diff.lines[:room]
-        shown.append(limit_lines(lines, len(lines), _DIFF_BYTES))
+        shown.append(limit_lines(lines, len(lines), DIFF_BYTES))
         room -= len(lines)
         left += len(one.diff.lines) - len(lines)
     if left:

@@ -67,6 +67,11 @@ def update_text(path: str, text: str, hunks: Sequence[Hunk]) -> str:
     return _Update(path, _split(text)).apply(hunks) if hunks else text
 
 
+def nearest_lines(text: str, wanted: Sequence[str]) -> list[str]:
+    """The lines of a text that come nearest to the wanted ones, with numbers, below a heading."""
+    return _Update("", _split(text)).nearest(wanted, 0)
+
+
 def _split(text: str) -> _Text:
     mark = _MARK if text.startswith(_MARK) else ""
     parts = text[len(mark) :].split("\n")
@@ -123,7 +128,7 @@ class _Update:
                     number,
                     hunk,
                     f"its @@ line {_short(anchor)} is not in the file{_after(start)}",
-                    self._nearest([anchor], start),
+                    self.nearest([anchor], start),
                 )
             start = found + 1
         return found
@@ -195,9 +200,10 @@ class _Update:
                 " on: hunks go from top to bottom, below their @@ lines, and do not overlap",
             )
         why = f"its lines are not in the file{_after(start)}"
-        return self._wrong(number, hunk, why, self._nearest(old, start))
+        return self._wrong(number, hunk, why, self.nearest(old, start))
 
-    def _nearest(self, old: Sequence[str], start: int) -> list[str]:
+    def nearest(self, old: Sequence[str], start: int) -> list[str]:
+        """The lines from `start` on that come nearest, with their numbers."""
         return self._shown(old, self._lines.nearest(old, start))
 
     def _shown(self, old: Sequence[str], at: int | None) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from efr.providers.canonical import ToolDefinition
 from efr.tools.apply_patch import ApplyPatchTool
 from efr.tools.contract import Tool
+from efr.tools.edit import EditTool
 from efr.tools.read_file import ReadFileTool
 from efr.tools.shell import ShellTool
 from efr.tools.write_file import WriteFileTool
@@ -20,7 +21,7 @@ class ToolRegistry:
 
     def __init__(self, tools: Sequence[Tool] | None = None, more: Sequence[Tool] = ()) -> None:
         offered: Sequence[Tool] = (
-            (ShellTool(), ReadFileTool(), WriteFileTool(), ApplyPatchTool())
+            (ShellTool(), ReadFileTool(), WriteFileTool(), ApplyPatchTool(), EditTool())
             if tools is None
             else tools
         )

@@ -19,16 +19,13 @@ from efr.text.diff import file_diff, limit_lines
 from efr.text.visible import visible_line
 from efr.tools.changes import one_change, shown_path
 from efr.tools.contract import BadInput, Input, ToolContext, ToolResult, Where
+from efr.tools.file_limits import DIFF_BYTES, DIFF_LINES, PREVIEW_BYTES, PREVIEW_LINES
 from efr.tools.inputs import closed_schema, read_input, resolve
 from efr.tools.text_files import FILE_LIMIT, FileProblem, Original, read_original, replace
 from efr.tools.walk import one_name
 from efr.wire import types as t
 
 _NAME: Final = "write_file"
-_DIFF_LINES: Final = 2000  # of a recorded diff; more is no diff a person reads
-_DIFF_BYTES: Final = 256 * 1024
-_PREVIEW_LINES: Final = 200  # of the question: some screens
-_PREVIEW_BYTES: Final = 16 * 1024
 
 _DESCRIPTION: Final = """\
 Writes a text file as a whole: makes it, with missing directories, or replaces its content.
@@ -86,7 +83,7 @@ class WriteFileTool:
         except FileProblem:
             return None
         diff = file_diff(shown_path(write.path, where), _text(original), write.content.decode())
-        return limit_lines(diff.lines, _PREVIEW_LINES, _PREVIEW_BYTES) or None
+        return limit_lines(diff.lines, PREVIEW_LINES, PREVIEW_BYTES) or None
 
     def run(self, input: Input, ctx: ToolContext) -> ToolResult:
         """Writes it. Nothing is written when it fails or was cancelled."""
@@ -145,6 +142,6 @@ def _written(write: _Write, original: Original | None, where: Where) -> ToolResu
     kind = t.ChangeKind.ADDED if original is None else t.ChangeKind.MODIFIED
     return ToolResult(
         f"{'Created' if original is None else 'Replaced'} {size}",
-        diff=limit_lines(diff.lines, _DIFF_LINES, _DIFF_BYTES),
+        diff=limit_lines(diff.lines, DIFF_LINES, DIFF_BYTES),
         changes=one_change(shown, kind, diff),
     )
