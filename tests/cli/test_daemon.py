@@ -80,6 +80,20 @@ def test_ctrl_c_stops_the_command_too(daemon: Daemon, tmp_path: Path) -> None:
         assert "interrupted after" in terminal.everything
 
 
+def test_ctrl_c_at_a_question_interrupts_it(daemon: Daemon, tmp_path: Path) -> None:
+    with efr_on_terminal("send", "run: touch x", env=env_of(daemon), cwd=str(tmp_path)) as terminal:
+        terminal.wait_for("y allow  n deny")
+        terminal.type("\x03")
+        assert terminal.read_to_end(30) == 130
+        assert "✗ interrupted\n" in terminal.everything
+        assert "expired" not in terminal.everything
+    with connect(env_of(daemon)) as efr:
+        (newest,) = efr.call("conversations.list", limit=1).conversations
+    told = piped(daemon, "history", newest.id)[1]
+    assert "\n  interrupted\n" in told
+    assert "expired" not in told
+
+
 def test_commands_about_the_daemon(daemon: Daemon) -> None:
     assert piped(daemon, "models", "--names")[1] == "demo\n"
     code, out, err = piped(daemon, "status")
