@@ -11,6 +11,7 @@ from msgspec import Meta, field
 
 from efr.wire.codec import encode, from_builtins, read_json, read_own_json
 from efr.wire.errors import BadFrame, BadValue, ErrorBody
+from efr.wire.framing import MAX_FRAME
 from efr.wire.scalars import U64, Wire
 
 
@@ -68,6 +69,7 @@ _MAX_ID: Final = 2**64 - 1
 # Of a client's frame. 16 MiB of `[]` would take the daemon's one reader seconds, and all others
 # would wait; the largest frame that a client means has some hundred values and one long text.
 MAX_VALUES: Final = 100_000
+MAX_MESSAGE: Final = 1000  # characters of an error's: one sentence, and a path that it names
 _STARTS: Final = (b",", b"[", b"{")  # each value but the first stands behind one
 
 _ANSWERS: Final[dict[str, Any]] = {
@@ -129,8 +131,22 @@ def end_frame(id: int) -> bytes:
 
 
 def error_frame(id: int | None, error: ErrorBody) -> bytes:
-    """The failure of that request, or of the connection without an id."""
-    return encode(ErrorFrame(id=id, error=error))
+    """The failure of that request, or of the connection without an id.
+
+    Always a frame: what it says may quote a peer, so a long message is cut, what is no Unicode in
+    it is replaced, and `data` that cannot be sent is left out.
+    """
+    message = error.message
+    if len(message) > MAX_MESSAGE:
+        message = f"{message[:MAX_MESSAGE]}…"
+    message = message.encode(errors="replace").decode()
+    try:
+        frame = encode(ErrorFrame(id=id, error=ErrorBody(error.code, message, error.data)))
+    except BadValue:
+        frame = b""
+    if 0 < len(frame) <= MAX_FRAME:
+        return frame
+    return encode(ErrorFrame(id=id, error=ErrorBody(error.code, message)))
 
 
 def ack_frame(id: int) -> bytes:

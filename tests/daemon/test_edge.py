@@ -306,6 +306,32 @@ def test_very_many_small_values_are_refused_unread(daemon: Daemon, value: bytes)
     assert memory(daemon) - before < 32 * MIB
 
 
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("LONG", {}),
+        ("prompt.send", {**PROMPT, "settings": {"mode": "LONG"}}),
+        ("prompt.send", {**PROMPT, "settings": {"model": "LONG"}}),
+        ("conversation.history", {"conversation_id": "LONG"}),
+        ("conversations.list", {"cursor": "LONG"}),
+        ("conversations.search", {"query": "LONG"}),
+        ("conversations.recent", {"tty": "LONG", "pwd": "/LONG"}),
+        ("admin.project_add", {"path": "/LONG"}),
+        ("admin.logout", {"provider": "LONG"}),
+    ],
+)
+def test_an_error_that_quotes_16_mib_is_one_sentence(
+    daemon: Daemon, method: str, params: Any
+) -> None:
+    """The largest text that fits, and one that is longer when it is quoted."""
+    request = json.dumps({"id": 7, "method": method, "params": params}).encode()
+    for filling, size in ((b"x", MAX_FRAME - len(request) - 20), (b"\x7f", 5 * MIB)):
+        with daemon.client() as client:
+            client.socket.sendall(framed(request.replace(b"LONG", filling * (size // 2))))
+            answer = client.answer(7)
+            assert len(answer.get("error", {"message": ""})["message"]) < 1100
+
+
 def test_a_text_may_hold_any_number_of_brackets(client: RawClient) -> None:
     client.request("models.list", {"later": '[{"a":1},' * 1_000_000}, 7)
     assert client.answer(7)["item"]["models"]

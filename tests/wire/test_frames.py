@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from efr.wire.errors import BadFrame, ErrorBody, ErrorCode
 from efr.wire.frames import (
+    MAX_MESSAGE,
     AckFrame,
     CancelFrame,
     EndFrame,
@@ -28,6 +29,7 @@ from efr.wire.frames import (
     read_server_frame,
     request_frame,
 )
+from efr.wire.framing import MAX_FRAME
 
 CLIENT = [
     (b'{"id":7,"method":"hello","params":{}}', Request(7, "hello", {})),
@@ -201,3 +203,19 @@ def starts(value: Any) -> int:
     if isinstance(value, list):
         return 1 + max(0, len(value) - 1) + sum(map(starts, value))
     return 0
+
+
+def test_an_error_is_always_a_frame() -> None:
+    """Whatever it quotes: a text of 16 MiB, a path that is no Unicode, too large a value."""
+    busy = ErrorCode.BUSY
+    for message, data, said, kept in (
+        ("x" * MAX_FRAME, None, "x" * MAX_MESSAGE + "…", None),
+        ("\x01" * MAX_FRAME, None, "\x01" * MAX_MESSAGE + "…", None),
+        ("no /tmp/\udcff", None, "no /tmp/?", None),
+        ("no", {"value": "x" * MAX_FRAME}, "no", None),
+        ("no", {"value": "/tmp/\udcff"}, "no", None),
+        ("größe", {"b": 1, "a": ["x"]}, "größe", {"a": ["x"], "b": 1}),
+    ):
+        frame = error_frame(7, ErrorBody(busy, message, data))
+        assert len(frame) <= MAX_FRAME
+        assert read_server_frame(frame) == ErrorFrame(id=7, error=ErrorBody(busy, said, kept))
