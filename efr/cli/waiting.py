@@ -6,13 +6,16 @@ import sys
 from types import TracebackType
 
 from efr.base.ctrl_c import Raising
+from efr.cli.printing import columns_of
+from efr.cli.render.width import cut
 from efr.cli.run import is_terminal
 
+_USUAL = 80  # columns
 ERASE_ROW = "\r\x1b[K"  # ECMA-48 EL: from the cursor to the end of the row
 
 
 class Waiting:
-    """One wait. `text` fits in a row; it shows when `show` is called, so a short wait is silent."""
+    """One wait. `text`, cut to a row, shows when `show` is called: a short wait is silent."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -26,7 +29,8 @@ class Waiting:
         self._told = True
         sys.stdout.flush()
         if is_terminal(2):
-            print(self._text, end="", file=sys.stderr, flush=True)
+            text = cut(self._text, (columns_of(2) or _USUAL) - 1)  # a second row would stay
+            print(text, end="", file=sys.stderr, flush=True)
         else:
             print(self._text, file=sys.stderr)
 

@@ -626,10 +626,11 @@ def test_a_delete_that_takes_long_says_so_and_goes_on(fake: FakeDaemon, start: S
 
 
 def test_ctrl_c_ends_the_wait_and_not_the_delete(fake: FakeDaemon, start: Start) -> None:
-    terminal = start("conversation", "delete", CONVERSATION, "--yes", columns=100)
+    terminal = start("conversation", "delete", CONVERSATION, "--yes", columns=45)
     peer = listed(fake)
     peer.expect("conversation.delete")
-    terminal.wait_for("efrd waits")
+    terminal.wait_for("efrd waits for what …")
+    assert "\n" not in terminal.text
     terminal.type("\x03")
     code, lines = ended(terminal)
 
