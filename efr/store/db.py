@@ -108,9 +108,11 @@ def roll_back(conn: Connection, exc: BaseException | None = None) -> None:
 
     A statement that was not read to its end outlives the rollback: it keeps its moment of the
     log, and no checkpoint gets past it. The frames of `exc` hold such statements for as long as
-    somebody keeps the exception, so they are emptied.
+    somebody keeps the exception, so they are emptied. An exception can be its own cause.
     """
-    while exc is not None:
+    seen: set[int] = set()
+    while exc is not None and id(exc) not in seen:
+        seen.add(id(exc))
         traceback.clear_frames(exc.__traceback__)
         exc = exc.__cause__ or exc.__context__
     if conn.in_transaction:

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,6 +20,9 @@ from efr.store.append import Appender
 from efr.store.batch import Committed
 from efr.store.errors import StoreBusy, StoreCannotOpen, StoreCorrupt, StoreFull, StoreNotWal
 from efr.store.rebuild import rebuild
+from efr.wire import codec
+from efr.wire import types as t
+from efr.wire.errors import BadValue
 from tests.harness.clock import FakeClock
 from tests.store.samples import (
     CONVERSATION,
@@ -325,3 +329,11 @@ def test_the_appender_of_a_killed_store_goes_on(tmp_path: Path) -> None:
         newest = queries.high_water(conn)
         (done,) = append(Appender(conn, FakeClock()), batch(said(), conversation=CONVERSATION))
         assert done.first_seq == newest + 1
+
+
+def test_an_exception_that_is_its_own_cause_ends_a_read(tmp_path: Path) -> None:
+    """As one is that a reader of a damaged row raises."""
+    with closing(db.open(tmp_path / "efr.sqlite")) as conn:
+        with pytest.raises(BadValue):
+            db.read(conn, lambda: codec.decode(b'{"kind":"project","value":"x"}', t.RouteScope))
+        assert not conn.in_transaction
