@@ -29,13 +29,24 @@ APIS = {
 PATCH = "*** Begin Patch\n*** Add File: $SCRATCH/notes.txt\n+größe 🙂\n*** End Patch\n"
 
 
-def script() -> list[dict[str, Any]]:
+def changes(provider: str) -> list[dict[str, Any]]:
+    """The same file by the edit tool of each provider's models."""
+    if provider == "openai-api":
+        return [{"name": "apply_patch", "arguments": {"input": PATCH}}]
+    path = "$SCRATCH/notes.txt"
+    edit = {"path": path, "old_string": "x", "new_string": "größe 🙂"}
+    return [
+        {"name": "write_file", "arguments": {"path": path, "content": "x\n"}},
+        {"name": "edit", "arguments": edit},
+    ]
+
+
+def script(provider: str) -> list[dict[str, Any]]:
     call = {"name": "shell", "arguments": {"command": "echo from-the-shell"}}
-    patch = {"name": "apply_patch", "arguments": {"input": PATCH}}
     return [
         {"pieces": [{"text": "I look. "}, {"call": call}],
          "usage": {"input": 100, "output": 20}},
-        {"pieces": [{"call": patch}], "usage": {"input": 100, "output": 20}},
+        {"pieces": [{"calls": changes(provider)}], "usage": {"input": 100, "output": 20}},
         {"pieces": [{"text": "It printed größe 🙂."}], "usage": {"input": 150, "output": 9}},
     ]  # fmt: skip
 
@@ -53,19 +64,21 @@ def log_in(daemon: Daemon, provider: str) -> None:
     assert KEY not in done.stdout + done.stderr
 
 
-def function_form(tools: list[dict[str, Any]]) -> set[str]:
-    """The arguments of apply_patch, as any of the APIs was told of them."""
+def edit_tools(tools: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """The edit tools with their required arguments, as any of the APIs was told of them."""
     described = [tool.get("function", tool) for tool in tools]
-    tool = next(one for one in described if one["name"] == "apply_patch")
-    schema = tool.get("parameters") or tool["input_schema"]
-    assert schema["required"] == ["input"]
-    return set(schema["properties"])
+    schemas = {one["name"]: one.get("parameters") or one["input_schema"] for one in described}
+    return {
+        name: schema["required"]
+        for name, schema in schemas.items()
+        if name in ("apply_patch", "edit")
+    }
 
 
 @pytest.mark.parametrize("provider", APIS)
-def test_a_turn_with_a_command_and_a_patch(tmp_path: Path, provider: str) -> None:
+def test_a_turn_with_a_command_and_a_change(tmp_path: Path, provider: str) -> None:
     with ModelServer() as server:
-        server.play(script())
+        server.play(script(provider))
         settings = f'[model]\nprovider = "{provider}"\nname = "fake-model"\n' + APIS[
             provider
         ].format(url=server.base_url)
@@ -84,20 +97,25 @@ def test_a_turn_with_a_command_and_a_patch(tmp_path: Path, provider: str) -> Non
     assert isinstance(end, ev.TurnCompleted), end
     assert end.usage is not None
     assert (end.usage.input_tokens, end.usage.output_tokens) == (350, 49)
-    call, patch = (e for e in events if isinstance(e, ev.ToolCallCompleted))
+    call, *others, change = (e for e in events if isinstance(e, ev.ToolCallCompleted))
+    assert len(others) == (0 if provider == "openai-api" else 1)
     assert call.exit_code == 0
     assert call.output.startswith("from-the-shell\n[exit code 0, cwd ")
-    assert patch.output == "Success.\nAdded: $SCRATCH/notes.txt"
-    assert patch.diff == "--- /dev/null\n+++ $SCRATCH/notes.txt\n@@ -0,0 +1 @@\n+größe 🙂\n"
-    assert patch.changes is not None
-    assert [file.path for file in patch.changes.files] == ["$SCRATCH/notes.txt"]
+    assert change.output.startswith("Success.")
+    assert change.diff is not None
+    assert change.diff.endswith("+größe 🙂\n")
+    assert change.changes is not None
+    assert [file.path for file in change.changes.files] == ["$SCRATCH/notes.txt"]
     assert [path.read_text() for path in tmp_path.rglob("notes.txt")] == ["größe 🙂\n"]
     texts = [e.text for e in events if isinstance(e, ev.AssistantMessageCompleted)]
     assert texts == ["I look. ", "It printed größe 🙂."]
     posted = [b for b in bodies if b]
     assert "from-the-shell" in str(posted[-1])
-    assert "Added: $SCRATCH/notes.txt" in str(posted[-1])
-    assert function_form(posted[0]["tools"]) == {"input"}
+    assert "Success." in str(posted[-1])
+    wanted = {"apply_patch": ["input"]}
+    if provider != "openai-api":
+        wanted = {"edit": ["path", "old_string", "new_string"]}
+    assert edit_tools(posted[0]["tools"]) == wanted
     assert any(KEY in str(request) for request in requests)
     # The key is in its own file and nowhere else.
     assert everything.count(KEY.encode()) == 1

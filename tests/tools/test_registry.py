@@ -30,7 +30,7 @@ INPUTS: list[tuple[str, type[Struct], dict[str, Any]]] = [
 def test_the_tools_stand_in_one_order() -> None:
     registry = ToolRegistry()
     names = [tool.name for tool in registry.definitions()]
-    assert names == ["shell", "read_file", "write_file", "apply_patch"]
+    assert names == ["shell", "read_file", "write_file", "apply_patch", "edit"]
     for definition in registry.definitions():
         tool = registry.get(definition.name)
         assert tool is not None
