@@ -56,7 +56,7 @@ def without_key(text: str, key: str) -> str | None:
 def with_rule(text: str, rule: Mapping[str, Any]) -> str:
     """The text with one more rule behind the others."""
     wanted = parse(text.encode())
-    _table(wanted, ("permissions",)).setdefault("rules", []).append(dict(rule))
+    _rules(wanted).append(dict(rule))
     return _checked(wanted, "permissions.rules", lambda: _with_rule(text, rule))
 
 
@@ -66,21 +66,32 @@ def without_rule(text: str, index: int) -> str:
     Raises NoSuchRule.
     """
     wanted = parse(text.encode())
-    table = _table(wanted, ("permissions",))
-    rules = table.get("rules", [])
+    rules = _rules(wanted)
     if not 0 <= index < len(rules):
         raise NoSuchRule(index, len(rules))
     del rules[index]
     if not rules:
-        del table["rules"]
+        del wanted["permissions"]["rules"]
     return _checked(wanted, "permissions.rules", lambda: _without_rule(text, index, len(rules)))
 
 
 def _table(document: Document, path: Path) -> Document:
     """The table at the path, made where there is none."""
-    for name in path:
-        document = document.setdefault(str(name), {})
+    for end, name in enumerate(path, start=1):
+        found: Any = document.setdefault(str(name), {})
+        if not isinstance(found, dict):
+            key = ".".join(map(str, path[:end]))
+            raise ConfigError("must be a table; please edit the file", key=key)
+        document = found
     return document
+
+
+def _rules(document: Document) -> list[Any]:
+    """The list of rules, made where there is none."""
+    rules = _table(document, ("permissions",)).setdefault("rules", [])
+    if not isinstance(rules, list):
+        raise ConfigError("must be a list; please edit the file", key="permissions.rules")
+    return rules
 
 
 def _checked(wanted: Document, key: str, edit: Callable[[], str]) -> str:

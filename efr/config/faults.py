@@ -77,7 +77,7 @@ def range_faults(document: Mapping[str, Any], broken: Iterable[Path] = ()) -> It
         items = enumerate(value) if isinstance(value, list) else [(None, value)]
         for index, item in items:
             here = path if index is None else (*path, index)
-            if not _touches(here, skipped) and not must.fits(item):
+            if not _touches(here, skipped) and not _holds(here, skipped) and not must.fits(item):
                 yield Fault(_RANGE, here, f"must be {must.must}, not {shown(item)}", here)
 
 
@@ -88,7 +88,7 @@ def rule_faults(document: Mapping[str, Any], broken: Iterable[Path] = ()) -> Ite
     entries = permissions.get("rules") if isinstance(permissions, dict) else None
     for index, entry in enumerate(entries if isinstance(entries, list) else ()):
         path: Path = (*RULES, index)
-        if _touches(path, skipped) or any(one[:3] == path for one in skipped):
+        if _touches(path, skipped) or _holds(path, skipped):
             continue
         for problem in problems_of(convert(entry, RuleEntry)):
             yield Fault(_RULE, (*path, *_parts(problem.member)), problem.message, path)
@@ -101,7 +101,13 @@ def shown(value: object) -> str:
 
 
 def _touches(path: Path, broken: tuple[Path, ...]) -> bool:
+    """Whether the path is a broken one or below it."""
     return any(path[: len(one)] == one for one in broken)
+
+
+def _holds(path: Path, broken: tuple[Path, ...]) -> bool:
+    """Whether a broken path is below it."""
+    return any(one[: len(path)] == path for one in broken)
 
 
 def _leaves(table: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, Any]]:

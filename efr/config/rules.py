@@ -146,6 +146,7 @@ def _matches(resource: Resource, example: str) -> bool | None:
 
 def _matches_line(command: CommandIs, line: str) -> bool | None:
     """Each simple command of the line; where it starts is not looked at."""
+    from efr.policy.privilege import privileged_in
     from efr.policy.reader import Unreadable, read_line
     from efr.policy.rows import Row, matches
 
@@ -162,7 +163,10 @@ def _matches_line(command: CommandIs, line: str) -> bool | None:
         command.max_options,
         command.check,
     )
-    return all(one.program == command.program and matches(row, one) for one in found)
+    return all(
+        one.program == command.program and matches(row, one) and privileged_in(one) is None
+        for one in found
+    )
 
 
 def _paths(home: str = _HOME) -> PathView:

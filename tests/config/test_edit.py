@@ -154,3 +154,22 @@ def test_rules_are_removed_by_number_with_the_comments_that_are_theirs() -> None
 def test_a_text_that_is_no_toml_is_not_edited() -> None:
     with pytest.raises(ConfigError, match="line 1"):
         with_key("x = = 1", "log", "warn")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("shell = 1", "shell: must be a table"), ("[[shell]]", "shell: must be a table")],
+)
+def test_a_value_in_place_of_a_table_is_not_edited(text: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        with_key(text, "shell.login", True)
+    with pytest.raises(ConfigError, match=told):
+        without_key(text, "shell.x")
+    with pytest.raises(ConfigError, match=r"permissions\.rules: must be a list"):
+        with_rule("permissions.rules = {}", RULE)
+
+
+def test_a_bad_value_is_mended_in_place() -> None:
+    assert with_key("[shell]\nlogin = 'x' # c\n", "shell.login", True) == (
+        "[shell]\nlogin = true # c\n"
+    )

@@ -83,6 +83,7 @@ FAULTS = [
         'line 1, column 22: permissions.rules[0]: must be a table, not "x"',
     ),
     (RULE, "line 1, column 1: permissions.rules[0].resource: is missing"),
+    ("openai.models = ['', {}]", "line 1, column 22: openai.models[1].id: is missing"),
     # Rules: the place is that of the rule.
     (
         f"{GOOD_RULE}{RULE}resource = {{ command = {{ program = 'a b' }} }}\n",
