@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import efr_cli
 from efr.config.declared import declared
 from efr.config.example import example
+from tests.cli.programs import EFR
 from tests.harness.daemon import DEMO, Daemon
 
 Efr = Callable[..., tuple[int, str, str]]
@@ -257,3 +259,19 @@ def test_nothing_is_changed_from_a_hidden_shell(alone: dict[str, str], efr: Efr)
         code, _, err = efr(alone, *args, EFR_HIDDEN_SHELL="1")
         assert (code, "from your own shell" in err) == (1, True)
     assert not Path(alone["EFR_HOME"]).exists()
+
+
+def test_a_mark_that_is_unset_still_shows_above(alone: dict[str, str], tmp_path: Path) -> None:
+    """The agent's shell was started with the mark; a command in it takes the mark off."""
+    inner = "env -u EFR_HIDDEN_SHELL -u EFR_SANDBOX"
+    line = f"{inner} sh -c '{inner} {EFR[0]} {EFR[1]} config set log warn'; true"
+    for mark, code in (("EFR_HIDDEN_SHELL", 1), ("EFR_SANDBOX", 1), ("EFR_OTHER", 0)):
+        shell = subprocess.run(
+            ["sh", "-c", line.replace("; true", "; exit $?")],
+            env={"PATH": os.environ["PATH"], **alone, mark: "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert shell.returncode == code, (mark, shell.stderr)
+        assert ("from your own shell" in shell.stderr) == (code == 1)

@@ -122,14 +122,18 @@ def test_no_other_tool_writes_it_and_nobody_is_asked(daemon: Daemon, server: Mod
 def test_the_agents_shell_changes_nothing_by_efr_config_even_after_a_yes(
     daemon: Daemon, server: ModelServer
 ) -> None:
+    """Not without the shell's mark, and not where it finds no daemon to ask."""
     before = daemon.roots.config_file.read_text()
-    names = ("EFR_HOME", "EFR_RUNTIME_DIR", "HOME")
-    given = " ".join(f"{name}={daemon.env[name]}" for name in names)
-    efr = f"env -u EFR_HIDDEN_SHELL {given} {sys.executable} {ROOT}/efr_cli.py"
-    command = f"{efr} config set shell.login false"
-    events = turn(daemon, server, "shell", {"command": command})
-    done = only(ev.ToolCallCompleted, events)
-    assert done.exit_code == 1
-    assert "from your own shell" in done.output
-    assert daemon.roots.config_file.read_text() == before
+    for runtime in (daemon.env["EFR_RUNTIME_DIR"], "/nowhere"):
+        given = {
+            **{name: daemon.env[name] for name in ("EFR_HOME", "HOME")},
+            "EFR_RUNTIME_DIR": runtime,
+        }
+        words = " ".join(f"{name}={value}" for name, value in given.items())
+        efr = f"env -u EFR_HIDDEN_SHELL {words} {sys.executable} {ROOT}/efr_cli.py"
+        events = turn(daemon, server, "shell", {"command": f"{efr} config set shell.login false"})
+        done = only(ev.ToolCallCompleted, events)
+        assert done.exit_code == 1
+        assert "from your own shell" in done.output
+        assert daemon.roots.config_file.read_text() == before
     assert Path(daemon.roots.config_file).is_symlink()

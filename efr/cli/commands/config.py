@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from efr.base.roots import find_roots
+from efr.cli.agent_shell import in_agent_shell
 from efr.cli.commands.status import config_error_text
 from efr.cli.dialog import open_connection
 from efr.cli.errors import FAILED, CommandError
@@ -123,8 +124,8 @@ def tell(run: Run, result: t.ReloadResult) -> int:
 
 
 def refuse_from_the_agent(run: Run) -> None:
-    """Raises CommandError in a hidden shell. A running daemon knows its descendants: it refuses
-    them a reload, whatever they make of their environment."""
-    if run.env.get("EFR_HIDDEN_SHELL") or run.env.get("EFR_SANDBOX"):
+    """Raises CommandError in a hidden shell. A running daemon refuses its descendants a reload,
+    whatever they make of their environment."""
+    if in_agent_shell(run.env):
         raise CommandError(_MINE)
     _reload(run)
