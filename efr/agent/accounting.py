@@ -61,6 +61,19 @@ def estimate_request(request: Request) -> int:
     return tokens_of_bytes(size) + estimate(request.messages)
 
 
+def usage_of(sums: CallUsage, last: CallUsage) -> t.Usage:
+    """The counts as the protocol shows them: sums of calls, and what the last one left."""
+    return t.Usage(
+        input_tokens=sums.input_tokens,
+        output_tokens=sums.output_tokens,
+        cached_input_tokens=sums.cached_input_tokens,
+        reasoning_tokens=sums.reasoning_tokens,
+        cache_write_tokens=sums.cache_write_tokens,
+        cache_write_1h_tokens=sums.cache_write_1h_tokens,
+        context_tokens=last.context_tokens,
+    )
+
+
 class Account:
     """The counts of one running turn. One caller."""
 
@@ -75,6 +88,18 @@ class Account:
     def added(self, *messages: Message) -> None:
         """Messages joined the request since the last count."""
         self._since += estimate(messages)
+
+    def replaced(self, was: Message, now: Message) -> None:
+        """A message that no call has read yet is another one."""
+        self._since += estimate([now]) - estimate([was])
+
+    def freed(self, tokens: int) -> None:
+        """Outputs were pruned from what was counted."""
+        self._since -= tokens
+
+    def summarised(self, tokens: int) -> None:
+        """A summary stands for what was counted; the request that is left has an estimate alone."""
+        self._base, self._whole, self._since = None, tokens, 0
 
     def before_call(self, request: Request) -> int:
         """The estimate of this request."""
@@ -98,7 +123,7 @@ class Account:
     @property
     def tokens(self) -> int:
         """How many tokens the context holds now, as far as known."""
-        return (self._whole if self._base is None else self._base) + self._since
+        return max(0, (self._whole if self._base is None else self._base) + self._since)
 
     @property
     def context(self) -> t.ContextUse:
@@ -109,12 +134,4 @@ class Account:
         """The sums for the turn's end; None when no call told a count."""
         if self._sums is None or self._last is None:
             return None
-        return t.Usage(
-            input_tokens=self._sums.input_tokens,
-            output_tokens=self._sums.output_tokens,
-            cached_input_tokens=self._sums.cached_input_tokens,
-            reasoning_tokens=self._sums.reasoning_tokens,
-            cache_write_tokens=self._sums.cache_write_tokens,
-            cache_write_1h_tokens=self._sums.cache_write_1h_tokens,
-            context_tokens=self._last.context_tokens,
-        )
+        return usage_of(self._sums, self._last)

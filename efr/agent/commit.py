@@ -7,11 +7,12 @@ the drafts which event they come after. Everything it records belongs to that tu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Future
 
 from efr.agent.drafts import Channel
 from efr.agent.ports import Writer
-from efr.store.batch import Batch, Committed, NewEvent
+from efr.store.batch import Batch, Committed, NewEvent, TurnMessage
 from efr.store.errors import StoreClosed
 from efr.wire import events as ev
 
@@ -56,9 +57,14 @@ class TurnLog:
         self.open_calls: list[str] = []
         self.open_questions: list[str] = []
 
-    def record(self, *events: ev.Event) -> Committed:
-        """Appends events of this turn in one batch. Raises StoreError."""
-        batch = Batch(events=tuple(NewEvent(self.conversation_id, event) for event in events))
+    def record(self, *events: ev.Event, messages: Sequence[TurnMessage] = ()) -> Committed:
+        """Appends events of this turn in one batch, and its exact messages so far. Raises
+        StoreError."""
+        batch = Batch(
+            events=tuple(NewEvent(self.conversation_id, event) for event in events),
+            messages=tuple(messages),
+            messages_conversation=self.conversation_id if messages else None,
+        )
         done = self._commits.append(batch)
         self._channel.recorded(done.last_seq)
         for event in events:

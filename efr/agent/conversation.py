@@ -17,6 +17,7 @@ from efr.agent.approvals import Questions
 from efr.agent.calls import Calls
 from efr.agent.commit import TurnLog
 from efr.agent.gate import Gate
+from efr.agent.guard import Breaker
 from efr.agent.presence import Presence
 from efr.agent.queue import Prompt, Running, State, Steer
 from efr.agent.services import Services
@@ -52,6 +53,7 @@ class Conversation:
         self.presence = Presence(ports.clock, ports.timer, away, self._user_is_away)
         self.questions.set_away(away)
         self.views = FileViews()
+        self.breaker = Breaker()
         self._pause = Pause(ports.clock, ports.timer)
         self._unrecorded: Batch | None = None  # an end that found the disk full
 

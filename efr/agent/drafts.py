@@ -109,6 +109,16 @@ class Channel:
 
         self._change(change, at_once=True)
 
+    def compacting(self, trigger: t.CompactionTrigger) -> None:
+        """A compaction starts: told at once."""
+        self._change(lambda turn: turn.begin_compaction(trigger), at_once=True)
+
+    def compacted(self) -> None:
+        """It ended, whatever it gave."""
+        with self._lock:
+            if self._turn is not None:
+                self._turn.end_compaction()
+
     def _change(self, change: Callable[[LiveTurn], None], *, at_once: bool = False) -> None:
         with self._lock:
             if self._turn is None:

@@ -26,16 +26,31 @@ class TurnFailure(Exception):
         self.body = body
 
 
-def context_full(tokens: int, window: int) -> TurnFailure:
-    """The request does not fit into the model's window."""
-    return TurnFailure(
-        ErrorBody(
-            _CODE.INTERNAL,
-            f"the conversation does not fit into the model's context any more ({tokens} of {window}"
-            " tokens); start a new one with ,new or choose a model with a larger window",
-            {"cause": "context_overflow", "tokens": tokens, "window": window},
-        )
+def context_full(tokens: int, window: int, *, only_new: bool = False) -> TurnFailure:
+    """The request does not fit into the model's window. `only_new`: no compaction helps."""
+    compact = "" if only_new else "compact it with ,compact, "
+    return _does_not_fit(
+        "the conversation does not fit into the model's context any more"
+        f" ({tokens} of {window} tokens); {compact}start a new one with ,new or choose a model with"
+        " a larger window",
+        tokens,
+        window,
     )
+
+
+def context_refused(tokens: int, window: int) -> TurnFailure:
+    """The provider refused the request twice, the second time after a compaction."""
+    return _does_not_fit(
+        "the provider refused the request as too large, and the compacted one as well"
+        f" ({tokens} of {window} tokens); start a new conversation with ,new",
+        tokens,
+        window,
+    )
+
+
+def _does_not_fit(message: str, tokens: int, window: int) -> TurnFailure:
+    data = {"cause": "context_overflow", "tokens": tokens, "window": window}
+    return TurnFailure(ErrorBody(_CODE.INTERNAL, message, data))
 
 
 def body_of(exc: Exception, provider_id: str) -> ErrorBody | None:

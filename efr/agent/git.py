@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 log = logging.getLogger("efr.agent")
@@ -31,6 +31,15 @@ _TAKEN_OUT: Final = frozenset(
     )
 )
 _HARDENED: Final = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+_FILTERS: Final = r"^filter\..*\.(clean|process)$"
+_STATUS: Final = (
+    "status",
+    "--short",
+    "--branch",
+    "--no-renames",
+    "--untracked-files=normal",
+    "--ignore-submodules=all",
+)
 
 
 class Git:
@@ -49,24 +58,54 @@ class Git:
         except UnicodeDecodeError:
             return None
 
+    def status(self, root: str) -> list[str]:
+        """The branch and the changed files of a work tree, one a line; none when git tells nothing.
+
+        It runs none of the tree's programs: filters of its configuration are emptied, submodules
+        are not looked into, and nothing is fetched.
+        """
+        told = self._ask(root, "config", "--null", "--name-only", "--get-regexp", _FILTERS)
+        if told is None or told.returncode not in (0, 1):  # 1: there is none
+            return []
+        names = told.stdout.decode(errors="surrogateescape").split("\0")
+        emptied = [
+            (f"{one}.{member}", value)
+            for one in sorted({name.rpartition(".")[0] for name in names} - {""})
+            for member, value in (("clean", ""), ("process", ""), ("required", "false"))
+        ]
+        done = self._ask(root, *_STATUS, settings=[*emptied, ("protocol.allow", "never")])
+        if done is None or done.returncode != 0:
+            return []
+        return done.stdout.decode(errors="replace").splitlines()
+
     def _run(self, directory: str, *arguments: str) -> bytes:
         """What git prints, without one final line end; nothing when it fails."""
-        command = ["git", "-C", directory, *_HARDENED, *arguments]
+        done = self._ask(directory, *arguments)
+        if done is None or done.returncode != 0:
+            return b""
+        return done.stdout.removesuffix(b"\n")
+
+    def _ask(
+        self, directory: str, *arguments: str, settings: Sequence[tuple[str, str]] = ()
+    ) -> subprocess.CompletedProcess[bytes] | None:
+        """One run of git; None when it did not come to an end. `settings` win over its files."""
+        given = {"GIT_CONFIG_COUNT": str(len(settings))} if settings else {}
+        for number, (name, value) in enumerate(settings):
+            given |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
         try:
-            done = subprocess.run(
-                command,
+            return subprocess.run(
+                ["git", "-C", directory, *_HARDENED, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=self._env,
+                env=self._env | given,
                 cwd="/",
                 timeout=self._limit_s,
-                check=True,
+                check=False,
             )
         except (OSError, subprocess.SubprocessError) as exc:
             log.debug("git told nothing about %s: %s", directory, exc)
-            return b""
-        return done.stdout.removesuffix(b"\n")
+            return None
 
 
 def environment(env: Mapping[str, str], homes: tuple[str, ...]) -> dict[str, str]:
@@ -78,4 +117,5 @@ def environment(env: Mapping[str, str], homes: tuple[str, ...]) -> dict[str, str
         "GIT_CEILING_DIRECTORIES": ":".join(ceilings),
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
+        "GIT_NO_LAZY_FETCH": "1",
     }

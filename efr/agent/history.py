@@ -1,20 +1,27 @@
 """The messages of the turns before this one.
 
-Read in one read transaction: the exact messages of each ended turn, else a rebuild from its
-events. Every turn that started and ended counts, in the order they ended; there is no limit of
-turns, only a net of bytes far above any window. Blocks on a reader.
+Read in one read transaction: the newest summary, and of each ended turn that it does not cover the
+exact messages, else a rebuild from its events. Every turn that started and ended counts, in the
+order they ended; there is no limit of turns, only a net of bytes far above any window. Blocks on a
+reader.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
-from efr.agent.rebuild import rebuild_turn, repaired, shown_as_text, user_text
+from efr.agent.context import Context, Missing, Piece, head_of, stubs
+from efr.agent.frame import Frame
+from efr.agent.rebuild import rebuild_turn, repaired, shown_as_text
 from efr.providers.canonical import Message, decode_message, encode_message
 from efr.store import queries
+from efr.store.rows import StoredCompaction, TurnRow
+from efr.store.turn_messages import SavedMessage
+from efr.text.title import title_of
+from efr.wire import codec
 from efr.wire import events as ev
 from efr.wire import types as t
 from efr.wire.errors import BadValue
@@ -25,15 +32,25 @@ _ENDED = frozenset({"completed", "failed", "interrupted", "cancelled"})
 # Above any window at 4 bytes per token: it keeps a request of a broken conversation in memory.
 _NET_BYTES = 512 * 1024
 _NET_WINDOWS = 2 * 4
+_STOPPED = 10  # turns that a summary is told of: older ones are in the summary before it
+_STOPPED_WORDS: Final = {
+    "failed": "failed",
+    "interrupted": "interrupted by the user",
+    "cancelled": "stopped by a restart of efrd",
+}
+_ANSWERS: Final = (ev.AssistantMessageCompleted, ev.ToolCallStarted)
 
 
 @dataclass(frozen=True)
 class PastTurn:
-    """One ended turn; `source` is who wrote its messages (None: rebuilt from events)."""
+    """One turn of the past; `source` is who wrote its messages (None: rebuilt from events)."""
 
     turn_id: str
     messages: tuple[Message, ...]
-    source: tuple[str, str] | None  # provider and model
+    source: tuple[str, str] | None = None  # provider and model
+    first: int = 0  # the messages before this place are in the summary
+    pruned: int = 0  # the outputs before this place gave way to stubs
+    stopped: str | None = None  # how it ended and what it was about, when not by itself
 
 
 @dataclass(frozen=True)
@@ -43,53 +60,161 @@ class Newest:
     model: str | None
     cwd: str
     context_tokens: int | None  # None: no real count, or it did not end in the usual way
+    effort: str | None = None
 
 
 @dataclass(frozen=True)
 class History:
-    """The turns of a conversation before the one that starts."""
+    """The turns of a conversation that no summary covers whole, and the summary before them."""
 
     turns: tuple[PastTurn, ...] = ()
     newest: Newest | None = None
+    summary: t.Compaction | None = None
+
+    @property
+    def stopped(self) -> list[str]:
+        """The newest turns that did not end by themselves, in words for a summary."""
+        return [turn.stopped for turn in self.turns if turn.stopped is not None][-_STOPPED:]
 
 
-def read_history(conn: Any, conversation_id: str) -> History:
-    """All of it, in the caller's read transaction."""
+def read_history(conn: Any, conversation_id: str, *, running: bool = False) -> History:
+    """All of it, in the caller's read transaction. `running`: with the turn that runs now, as far
+    as the log has it."""
+    wanted = _ENDED | {"running"} if running else _ENDED
     rows = [row for row in queries.turns(conn, conversation_id) if row.started_at is not None]
-    ended = sorted((row for row in rows if row.status in _ENDED), key=lambda row: row.last_seq)
-    saved = _saved(conn, conversation_id)
+    log_of = _Log(conn, conversation_id)
+    summary = log_of.cut(queries.newest_compaction(conn, conversation_id, with_summary=True))
+    pruning = log_of.cut(queries.newest_pruning(conn, conversation_id))
     turns = []
-    for row in ended:
-        past = saved.get(row.id)
-        if past is None:
-            messages = tuple(rebuild_turn(_events(conn, conversation_id, row.id)))
-            past = PastTurn(row.id, messages, None)
-        turns.append(past)
+    for row in rows:
+        if row.status not in wanted or (summary is not None and summary.covers(row, log_of)):
+            continue
+        turn = log_of.turn(row)
+        if summary is not None and row.id == summary.turn_id:
+            turn = replace(turn, first=summary.first)
+        if pruning is not None and (row.id == pruning.turn_id or pruning.covers(row, log_of)):
+            whole = row.id != pruning.turn_id or pruning.message is None
+            turn = replace(turn, pruned=len(turn.messages) if whole else pruning.first)
+        turns.append((log_of.place(row), turn))
     newest = None
     if rows:
-        last = max(rows, key=lambda row: row.last_seq)
-        newest = _newest(_events(conn, conversation_id, last.id))
-    return History(tuple(turns), newest)
+        last = max(rows, key=log_of.place)
+        newest = _newest(log_of.events(last.id), max(_seq(summary), _seq(pruning)))
+    ordered = tuple(turn for _, turn in sorted(turns, key=lambda one: one[0]))
+    return History(ordered, newest, None if summary is None else summary.compaction)
 
 
-def messages_for(
-    history: History, provider: str, model: str, tools: Collection[str], window: int
-) -> list[Message]:
-    """What a request of that provider and model begins with."""
-    turns: list[list[Message]] = []
-    for turn in history.turns:
-        same = turn.source == (provider, model)
-        messages = [one if same else one.without_raw() for one in turn.messages]
-        turns.append(shown_as_text(repaired(messages), tools))
-    kept = _within_net(turns, max(_NET_BYTES, _NET_WINDOWS * window))
-    missing = len(turns) - len(kept)
-    gap = [user_text(_gap_note(missing))] if missing else []
-    return gap + [message for turn in kept for message in turn]
+def context_of(history: History, frame: Frame, turn_id: str = "") -> Context:
+    """What a request of that frame begins with. `turn_id`: of the turn that will add to it."""
+    writer = (frame.resolved.provider.id, frame.resolved.model.id)
+    turns = [_pieces(turn, frame.tool_names, same=turn.source == writer) for turn in history.turns]
+    kept = _within_net(turns, max(_NET_BYTES, _NET_WINDOWS * frame.limits.window))
+    gone = [one for one in turns[: len(turns) - len(kept)] if one]
+    missing = Missing(len(gone), sum(len(one) for one in gone))
+    past = [piece for turn in kept for piece in turn]
+    return Context(head_of(history.summary), past, missing, turn_id)
 
 
-def _saved(conn: Any, conversation_id: str) -> dict[str, PastTurn]:
+def _pieces(turn: PastTurn, tools: Collection[str], *, same: bool) -> list[Piece]:
+    """The turn for a request. `same`: its provider and model read their own items again."""
+    messages = [one if same else one.without_raw() for one in turn.messages]
+    shown = shown_as_text(messages, tools)
+    pieces = [Piece(turn.turn_id, place, message) for place, message in enumerate(shown)]
+    return [*stubs(pieces[: turn.pruned]), *pieces[turn.pruned :]][turn.first :]
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """Where a compaction cut the log."""
+
+    compaction: t.Compaction
+    seq: int
+    end: int  # turns that ended up to this event are covered whole
+
+    @property
+    def turn_id(self) -> str:
+        return self.compaction.through_turn
+
+    @property
+    def message(self) -> int | None:
+        return self.compaction.through_message
+
+    @property
+    def first(self) -> int:
+        """The first message of that turn that stays."""
+        return self.message or 0
+
+    def covers(self, row: TurnRow, log_of: _Log) -> bool:
+        """Whether the whole turn is before the cut."""
+        if row.id == self.turn_id:
+            return self.message is None
+        if row.queued_seq > self.seq:
+            return False
+        return row.last_seq <= self.end or log_of.place(row) <= self.end
+
+
+class _Log:
+    """What is read of one conversation, each thing once. Inside one read transaction."""
+
+    def __init__(self, conn: Any, conversation_id: str) -> None:
+        self._conn = conn
+        self._conversation_id = conversation_id
+        self._saved = _saved(conn, conversation_id)
+        self._places: dict[str, int] = {}
+
+    def cut(self, stored: StoredCompaction | None) -> _Cut | None:
+        if stored is None:
+            return None
+        done = codec.decode(stored.compaction, t.Compaction)
+        bound = queries.turn_end if done.through_message is None else queries.turn_start
+        end = bound(self._conn, self._conversation_id, done.through_turn)
+        return _Cut(done, stored.seq, end or 0)
+
+    def place(self, row: TurnRow) -> int:
+        """Orders the turns: the number of the event that ended it. Turns run one after another,
+        and later events of a turn do not move it."""
+        if row.status not in _ENDED:
+            return row.last_seq
+        if row.id not in self._places:
+            saved = self._saved.get(row.id)
+            whole = saved is not None and saved.seq == row.last_seq
+            end = None if whole else queries.turn_end(self._conn, self._conversation_id, row.id)
+            self._places[row.id] = row.last_seq if end is None else end
+        return self._places[row.id]
+
+    def turn(self, row: TurnRow) -> PastTurn:
+        """Its exact messages, as far as they are saved; the rest from its events."""
+        saved = self._saved.get(row.id)
+        messages: tuple[Message, ...] = () if saved is None else saved.messages
+        if saved is None or saved.seq < self.place(row):
+            after = 0 if saved is None else saved.seq
+            messages += tuple(rebuild_turn(self.events(row.id), after))
+        stopped = None
+        if row.status in _STOPPED_WORDS:
+            stopped = f'"{title_of(row.prompt)}" ({_STOPPED_WORDS[row.status]})'
+        source = None if saved is None else saved.source
+        return PastTurn(row.id, tuple(repaired(messages)), source, stopped=stopped)
+
+    def events(self, turn_id: str) -> list[tuple[int, ev.Event]]:
+        return _events(self._conn, self._conversation_id, turn_id)
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """The exact messages of a turn, up to the event of that number."""
+
+    messages: tuple[Message, ...]
+    source: tuple[str, str]
+    seq: int
+
+
+def _seq(cut: _Cut | None) -> int:
+    return 0 if cut is None else cut.seq
+
+
+def _saved(conn: Any, conversation_id: str) -> dict[str, _Saved]:
     """The turns whose exact messages are whole."""
-    rows: dict[str, list[Any]] = {}
+    rows: dict[str, list[SavedMessage]] = {}
     for row in queries.turn_messages(conn, conversation_id):
         rows.setdefault(row.turn_id, []).append(row)
     saved = {}
@@ -101,7 +226,8 @@ def _saved(conn: Any, conversation_id: str) -> dict[str, PastTurn]:
             log.warning("the saved messages of a turn are damaged, it is rebuilt: %s", exc)
             continue
         if [row.position for row in parts] == list(range(len(parts))):
-            saved[turn_id] = PastTurn(turn_id, messages, (parts[0].provider, parts[0].model))
+            source = (parts[0].provider, parts[0].model)
+            saved[turn_id] = _Saved(messages, source, max(row.turn_seq for row in parts))
     return saved
 
 
@@ -116,34 +242,34 @@ def _events(conn: Any, conversation_id: str, turn_id: str) -> list[tuple[int, ev
     return found
 
 
-def _newest(events: Sequence[tuple[int, ev.Event]]) -> Newest | None:
+def _newest(events: Sequence[tuple[int, ev.Event]], compacted_seq: int) -> Newest | None:
+    """`compacted_seq`: of the newest compaction. A count from before it counts no more."""
     started = next((e for _, e in events if isinstance(e, ev.TurnStarted)), None)
     if started is None:
         return None
-    tokens = None
-    for _, event in events:
+    tokens, answered = None, False
+    for seq, event in events:
+        if seq > compacted_seq and isinstance(event, _ANSWERS):
+            answered = True
         if isinstance(event, ev.TurnCompleted | ev.TurnFailed | ev.TurnInterrupted):
-            counted = event.usage is not None and event.usage.context_tokens > 0
+            counted = answered and event.usage is not None and event.usage.context_tokens > 0
             tokens = event.context.tokens if counted and event.context is not None else None
-    model = started.settings.model if started.settings is not None else None
-    return Newest(model, started.cwd, tokens)
+    settings = started.settings
+    if settings is None:
+        return Newest(None, started.cwd, tokens)
+    return Newest(settings.model, started.cwd, tokens, settings.effort)
 
 
-def _within_net(turns: list[list[Message]], limit_bytes: int) -> list[list[Message]]:
+def _within_net(turns: list[list[Piece]], limit_bytes: int) -> list[list[Piece]]:
     """The newest turns that fit; the newest of all always."""
-    kept: list[list[Message]] = []
+    kept: list[list[Piece]] = []
     size = 0
     for turn in reversed(turns):
-        size += sum(len(encode_message(message)) for message in turn)
+        size += sum(len(encode_message(piece.message)) for piece in turn)
         if kept and size > limit_bytes:
             break
         kept.append(turn)
     return kept[::-1]
-
-
-def _gap_note(missing: int) -> str:
-    turns = "1 earlier turn" if missing == 1 else f"{missing} earlier turns"
-    return f"[efr: {turns} of this conversation did not fit and are left out here.]"
 
 
 def is_away(conn: Any, conversation_id: str) -> bool:

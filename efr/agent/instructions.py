@@ -20,7 +20,8 @@ from efr.providers.canonical import Message, TextBlock
 NAME = "AGENTS.md"
 _FILE_BYTES = 32 * 1024  # a file that is longer is no longer read by anybody
 _MOST_FILES = 16  # directories between a root and a deep working directory
-_HEAD = "<project_instructions>"
+_HEAD, _END = "<project_instructions>", "</project_instructions>"
+FRESH_HEAD = "<fresh-context>"  # what a compaction read anew holds them too
 
 
 def instructions(project: Project | None, user_dir: str, past: Iterable[Message]) -> str | None:
@@ -30,18 +31,23 @@ def instructions(project: Project | None, user_dir: str, past: Iterable[Message]
     parts = [part for folder in _chain(project, user_dir) if (part := _read(folder / NAME))]
     if not parts:
         return None
-    block = "\n".join((_HEAD, *parts, "</project_instructions>"))
+    block = "\n".join((_HEAD, *parts, _END))
     return None if block == _newest(past) else block
 
 
 def _newest(past: Iterable[Message]) -> str | None:
-    """The block that the conversation holds already."""
+    """The block that the conversation holds already, in a prompt or in a fresh block."""
     newest = None
     for message in past:
         for block in message.content:
-            if isinstance(block, TextBlock) and block.text.startswith(_HEAD):
-                newest = block.text
+            if isinstance(block, TextBlock) and block.text.startswith((_HEAD, FRESH_HEAD)):
+                newest = _block_in(block.text) or newest
     return newest
+
+
+def _block_in(text: str) -> str | None:
+    start, end = text.find(_HEAD), text.rfind(_END)
+    return text[start : end + len(_END)] if 0 <= start < end else None
 
 
 def _chain(project: Project, user_dir: str) -> Iterator[Path]:

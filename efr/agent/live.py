@@ -62,6 +62,7 @@ class Sent:
     reasoning: int = 0  # chunks
     inputs: dict[int, int] = field(default_factory=dict)  # position of the call -> bytes
     context: t.ContextUse | None = None
+    compacting: int = 0  # the compactions of the turn that it heard of
 
 
 @dataclass
@@ -78,6 +79,8 @@ class LiveTurn:
         self.after_seq = after_seq
         self.calling = False  # a model call runs: a snapshot shows `live`
         self.context: t.ContextUse | None = None
+        self._compacting: t.CompactionTrigger | None = None
+        self._compactions = 0
         self._answer = 0
         self._index = 0
         self._text = Track()
@@ -86,6 +89,15 @@ class LiveTurn:
         self._title_line = ""
         self._title: str | None = None
         self._inputs: dict[int, _Input] = {}
+
+    def begin_compaction(self, trigger: t.CompactionTrigger) -> None:
+        """A compaction starts."""
+        self._compacting = trigger
+        self._compactions += 1
+
+    def end_compaction(self) -> None:
+        """It ended, whatever it gave."""
+        self._compacting = None
 
     def begin_answer(self, index: int) -> None:
         """A model call starts; its text, if it has any, will be message `index`."""
@@ -160,6 +172,9 @@ class LiveTurn:
                     window=self.context.window,
                 )
             )
+        if self._compacting is not None and sent.compacting != self._compactions:
+            sent.compacting = self._compactions
+            parts.append(t.DraftCompacting(trigger=self._compacting))
         if sent.reasoning < self._reasoning.count:
             offset, delta = self._reasoning.since(sent.reasoning)
             sent.reasoning = self._reasoning.count

@@ -57,11 +57,22 @@ class NoProjects:
         return ()
 
 
+class TellsGit(AsksGit, Protocol):
+    """What git tells of a place."""
+
+    def status(self, root: str) -> list[str]:
+        """The lines of a short status; none when git tells nothing."""
+        ...
+
+
 class NoGit:
-    """Nobody asks git: a branch that no file names has no name."""
+    """Nobody asks git: a branch that no file names has no name, and no work tree a status."""
 
     def branch(self, root: str) -> str | None:
         return None
+
+    def status(self, root: str) -> list[str]:
+        return []
 
 
 class LookTimedOut(Exception):
@@ -121,7 +132,7 @@ class Places:
         home: str,
         projects: Projects,
         *,
-        git: AsksGit | None = None,
+        git: TellsGit | None = None,
         look: Look = look_at_once,
         data_home: str | None = None,
     ) -> None:
@@ -158,6 +169,13 @@ class Places:
         Raises LookTimedOut.
         """
         return self._look(directory, lambda: _found(directory, home_forms(self.home)))
+
+    def git_status(self, root: str) -> list[str]:
+        """What git says of the work tree at a project's root; nothing when it is none, when git
+        does not answer in time, or when the tree is all of home."""
+        if self.is_at_or_above_home(root):
+            return []
+        return self._git.status(root)
 
     def is_at_or_above_home(self, path: str) -> bool:
         """Whether a directory holds home, in either form of home."""

@@ -22,6 +22,7 @@ from efr.base.roots import Roots
 from efr.config.schema import Settings
 from efr.providers.canonical import ToolDefinition
 from efr.providers.registry import Active
+from efr.shell.contract import BusyCommand
 from efr.store.batch import Batch, Committed
 from efr.tools.contract import HiddenShell, Tool
 from efr.wire import types as t
@@ -91,6 +92,11 @@ class Shell(HiddenShell, Protocol):
     @property
     def busy(self) -> bool:
         """Whether a command runs in it, also one that its call left running."""
+        ...
+
+    @property
+    def command(self) -> BusyCommand | None:
+        """The command that holds it."""
         ...
 
     def answer(self, call_id: str, text: str, hidden: bool, manual: bool) -> None:

@@ -62,13 +62,16 @@ class _Story:
         self.blocks, self.results = [], []
 
 
-def rebuild_turn(events: Sequence[tuple[int, ev.Event]]) -> list[Message]:
-    """The messages of one turn from its (seq, event) pairs in order; empty: no prompt, no turn."""
+def rebuild_turn(events: Sequence[tuple[int, ev.Event]], after: int = 0) -> list[Message]:
+    """The messages of one turn from its (seq, event) pairs in order; empty: no prompt, no turn.
+
+    `after`: those of the events up to that number are known already.
+    """
     steers = {seq: e.text for seq, e in events if isinstance(e, ev.TurnSteered)}
     in_place = _old_log(events)
     story = _Story()
     streamed: dict[int, list[str]] = {}
-    for _, event in events:
+    for event in (event for seq, event in events if seq > after):
         match event:
             case ev.PromptQueued(text=text):
                 story.user(text)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from efr.agent import system_prompt
-from efr.agent.accounting import DEFAULT_WINDOW
 from efr.agent.commit import TurnLog
-from efr.agent.history import History, messages_for, read_history
+from efr.agent.context import Context
+from efr.agent.frame import Frame, frame_of
+from efr.agent.history import History, context_of, read_history
 from efr.agent.instructions import instructions
 from efr.agent.place import Place
 from efr.agent.preamble import LiveState, Move, render
@@ -25,8 +25,7 @@ from efr.agent.scratch import NoScratch, ensure_scratch
 from efr.agent.services import Services
 from efr.agent.settings import Resolved
 from efr.config.schema import Settings
-from efr.providers.canonical import EditTool, Message, TextBlock, ToolDefinition
-from efr.providers.provider import Provider
+from efr.providers.canonical import Message, TextBlock, ToolDefinition
 from efr.shell.errors import ShellError
 from efr.store import queries
 from efr.store.errors import UnknownConversation
@@ -35,24 +34,34 @@ from efr.wire import events as ev
 
 log = logging.getLogger("efr.agent")
 
-_EDIT_TOOLS = frozenset({"apply_patch", "edit"})
-
 
 @dataclass(frozen=True)
 class Setting:
-    """Everything that stays the same for the turn."""
+    """What a turn works with."""
 
-    resolved: Resolved
-    settings: Settings
-    history: tuple[Message, ...]
+    frame: Frame
+    context: Context  # what the model reads; the turn adds to it
+    stopped: tuple[str, ...]  # earlier turns that did not end by themselves
     prompt_message: Message
-    system: str
-    tools: tuple[ToolDefinition, ...]
     place: Place
     user_dir: str
     shell_start: str  # where a new hidden shell starts
     scratch: str | None
     base_tokens: int | None  # the last real count, when the next estimate may start from it
+
+    @property
+    def resolved(self) -> Resolved:
+        """What the turn runs with, and who answers it."""
+        return self.frame.resolved
+
+    @property
+    def settings(self) -> Settings:
+        """The config as the turn began."""
+        return self.frame.settings
+
+    @property
+    def tools(self) -> tuple[ToolDefinition, ...]:
+        return self.frame.tools
 
     def offers(self, tool: str) -> bool:
         """Whether the model was told of this tool."""
@@ -70,8 +79,7 @@ def set_out(
     resolved = services.resolve(prompt.settings, remote=prompt.remote)
     running.mode = resolved.effective.mode
     _record_start(turn_log, running, row, user_dir, place, resolved)
-    settings = ports.settings()
-    tools = offered(ports.tools.definitions(), resolved)
+    frame = frame_of(conversation_id, resolved, ports.settings(), ports.tools.definitions())
     scratch = _scratch(ports.roots.scratch, row)
     move = _follow_user(services, conversation_id, prompt, history, user_dir)
     shell = ports.shells.peek(conversation_id)
@@ -86,22 +94,14 @@ def set_out(
         host=ports.host,
         scratch=scratch,
         settings=resolved.effective,
-        full_allowed=settings.permissions.allow_full,
+        full_allowed=frame.settings.permissions.allow_full,
     )
-    past = messages_for(
-        history,
-        resolved.provider.id,
-        resolved.model.id,
-        [one.name for one in tools],
-        resolved.model.context_window or DEFAULT_WINDOW,
-    )
+    context = context_of(history, frame, running.turn_id)
     return Setting(
-        resolved=resolved,
-        settings=settings,
-        history=tuple(past),
-        prompt_message=_prompt_message(live, prompt.text, past),
-        system=settings.model.system_prompt or system_prompt.built_in(),
-        tools=tools,
+        frame=frame,
+        context=context,
+        stopped=tuple(history.stopped),
+        prompt_message=_prompt_message(live, prompt.text, context.messages()),
         place=place,
         user_dir=user_dir,
         shell_start=prompt.shell_dir or user_dir,
@@ -115,27 +115,6 @@ def _prompt_message(live: LiveState, text: str, past: Sequence[Message]) -> Mess
     told = instructions(live.place.project, live.user_dir, past)
     blocks = (render(live), text) if told is None else (render(live), told, text)
     return Message("user", tuple(TextBlock(block) for block in blocks))
-
-
-def offered(
-    definitions: Sequence[ToolDefinition], resolved: Resolved
-) -> tuple[ToolDefinition, ...]:
-    """The registry's tools in its order, with one edit tool: the model's, or the only one."""
-    known = _EDIT_TOOLS & {one.name for one in definitions}
-    edit = {_edit_tool(resolved)} if len(known) > 1 else known
-    return tuple(one for one in definitions if one.name not in known or one.name in edit)
-
-
-def _edit_tool(resolved: Resolved) -> EditTool:
-    """The model's own, else the one that every listed model shares, else the provider's."""
-    if resolved.model.edit_tool is not None:
-        return resolved.model.edit_tool
-    return _shared_edit_tool(resolved.provider) or resolved.provider.default_edit_tool()
-
-
-def _shared_edit_tool(provider: Provider) -> EditTool | None:
-    listed = {one.edit_tool for one in provider.models() if one.edit_tool is not None}
-    return listed.pop() if len(listed) == 1 else None
 
 
 def _read(conn: Any, conversation_id: str) -> tuple[ConversationRow, History]:

@@ -10,16 +10,19 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
-from efr.agent.accounting import Account, limits_of
+from efr.agent.accounting import Account
 from efr.agent.answer import Answer
 from efr.agent.calls import Calls
 from efr.agent.commit import TurnLog
-from efr.agent.failures import TurnFailure, body_of, context_full, notice_of
+from efr.agent.compaction import Compacted, Compactor
+from efr.agent.failures import TurnFailure, body_of, context_refused, notice_of
+from efr.agent.fresh import Fresh, fresh_block
+from efr.agent.guard import Breaker, Guard
 from efr.agent.queue import Running, Steer
 from efr.agent.rebuild import user_text
 from efr.agent.services import Services
 from efr.agent.setting_out import Setting, set_out
-from efr.agent.turn_end import TurnEnd
+from efr.agent.turn_end import TurnEnd, saved_messages
 from efr.base.cancel import Cancelled
 from efr.providers.canonical import Block, Folded, Message, Request, ToolCallBlock
 from efr.providers.errors import ContextOverflow, ProviderError
@@ -42,6 +45,9 @@ class Owner(Protocol):
     @property
     def id(self) -> str: ...
 
+    @property
+    def breaker(self) -> Breaker: ...
+
     def take_steers(self, running: Running, turn_log: TurnLog) -> list[Steer]: ...
 
     def close_steering(self, running: Running) -> bool: ...
@@ -59,7 +65,7 @@ class Turn:
         self._calls = calls
         self._setting: Setting | None = None
         self._account: Account | None = None
-        self._messages: list[Message] = []
+        self._guard: Guard | None = None
         self._answer: Answer | None = None
         self._texts = 0  # messages of the turn that have text: the next one's index
 
@@ -87,11 +93,25 @@ class Turn:
     def _begin(self) -> Setting:
         """Everything before the first call. Raises Refusal before `turn_started`."""
         setting = set_out(self._services, self._owner.id, self._running, self._log)
-        limits = limits_of(setting.resolved.model, setting.settings.compaction)
-        self._account = Account(limits, setting.base_tokens)
+        self._account = account = Account(setting.frame.limits, setting.base_tokens)
         self._setting = setting
+        self._guard = self._guard_of(setting, account)
         self._add(setting.prompt_message)
         return setting
+
+    def _guard_of(self, setting: Setting, account: Account) -> Guard:
+        ports, where = (
+            self._services.ports,
+            Fresh(self._owner.id, setting.user_dir, setting.place.project),
+        )
+        compactor = Compactor(
+            setting.frame,
+            setting.context,
+            setting.stopped,
+            lambda: fresh_block(where, ports.places, ports.shells),
+            ports.ids.new,
+        )
+        return Guard(setting.frame, setting.context, account, self._owner.breaker, compactor, self)
 
     def _loop(self, setting: Setting) -> t.StopInfo | None:
         """Calls the model until it asks for nothing more. Returns why it stopped, if unusual."""
@@ -115,41 +135,54 @@ class Turn:
         )
 
     def _call(self, setting: Setting) -> Folded:
-        """One model call, recorded whole."""
-        request = self._request(setting)
-        account = self._counts()
-        tokens = account.before_call(request)
-        self._channel.context(account.context)
-        if tokens > account.limits.hard_cap:
-            raise context_full(tokens, account.limits.window)
-        self._answer = answer = Answer(
-            self._log, self._channel, self._services.ports.clock, self._texts
-        )
-        interval_s = self._services.ports.settings().conversation.update_interval_ms / 1000
+        """One model call, recorded whole; sent once more when it was refused as too large."""
+        guard, account = self._guarded(), self._counts()
+        turn_id, cancel = self._running.turn_id, self._running.cancel
         try:
-            folded = answer.read(
-                setting.resolved.provider, request, self._running.cancel, interval_s
-            )
+            folded = self._read(setting, guard.request(turn_id, cancel))
         except ContextOverflow as exc:
-            raise context_full(tokens, account.limits.window) from exc
-        self._answer = None
-        self._texts += answer.has_text
+            self._close_answer()
+            request = guard.refused(exc, turn_id, cancel)
+            try:
+                folded = self._read(setting, request)
+            except ContextOverflow as again:
+                raise context_refused(account.tokens, account.limits.window) from again
         if folded.message.content:
-            self._messages.append(folded.message)
+            setting.context.add(folded.message)
         account.counted(folded.usage, folded.message)
         self._channel.context(account.context)
         return folded
 
-    def _request(self, setting: Setting) -> Request:
-        return Request(
-            model=setting.resolved.model.id,
-            messages=(*setting.history, *self._messages),
-            system=setting.system,
-            tools=setting.tools,
-            max_output_tokens=setting.settings.model.max_output_tokens,
-            effort=setting.resolved.effective.effort,
-            conversation_id=self._owner.id,
+    def _read(self, setting: Setting, request: Request) -> Folded:
+        self._channel.context(self._counts().context)
+        self._answer = answer = Answer(
+            self._log, self._channel, self._services.ports.clock, self._texts
         )
+        interval_s = self._services.ports.settings().conversation.update_interval_ms / 1000
+        provider = setting.resolved.provider
+        folded = answer.read(provider, request, self._running.cancel, interval_s)
+        self._answer = None
+        self._texts += answer.has_text
+        return folded
+
+    # What the guard says -------------------------------------------------------------------
+
+    def begin_compaction(self, trigger: t.CompactionTrigger) -> None:
+        """A compaction starts: told to those who look."""
+        self._channel.context(self._counts().context)
+        self._channel.compacting(trigger)
+
+    def end_compaction(self, done: Compacted | None) -> None:
+        """It ended; None: it gave nothing. The turn's messages so far are saved with its record,
+        so that its cut means the same after a crash."""
+        self._channel.compacted()
+        if done is None:
+            return
+        setting = self._setting
+        assert setting is not None  # only a turn that has begun compacts
+        provider, model = setting.resolved.provider.id, setting.resolved.model.id
+        messages = saved_messages(self._running.turn_id, provider, model, setting.context.own)
+        self._log.record(done.event, messages=messages)
 
     def _run_calls(self, setting: Setting, calls: tuple[ToolCallBlock, ...]) -> None:
         """One after another, also when the model asked in parallel; an interrupt answers the
@@ -202,8 +235,10 @@ class Turn:
         if answer is None:
             return
         partial = answer.partial()
-        if partial.content:
-            self._messages.append(partial)
+        setting = self._setting
+        if partial.content and setting is not None:
+            setting.context.add(partial)
+        self._texts += answer.has_text
         if partial.content or answer.usage is not None:
             self._counts().counted(answer.usage, partial)
         answer.complete()
@@ -215,7 +250,7 @@ class Turn:
             event=event,
             open_questions=tuple(self._log.open_questions),
             open_calls=tuple(self._log.open_calls),
-            messages=tuple(self._messages),
+            messages=tuple(self._setting.context.own) if self._setting is not None else (),
             provider=resolved.provider.id if resolved is not None else "",
             model=resolved.model.id if resolved is not None else "",
             notice=notice_of(
@@ -228,9 +263,13 @@ class Turn:
     # Small things --------------------------------------------------------------------------
 
     def _add(self, message: Message) -> None:
-        self._messages.append(message)
-        if self._account is not None:
-            self._account.added(message)
+        assert self._setting is not None  # nothing is added before _begin
+        self._setting.context.add(message)
+        self._counts().added(message)
+
+    def _guarded(self) -> Guard:
+        assert self._guard is not None  # made in _begin, before any call
+        return self._guard
 
     def _counts(self) -> Account:
         assert self._account is not None  # made in _begin, before any call

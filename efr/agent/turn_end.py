@@ -43,25 +43,28 @@ class TurnEnd:
         events += [_unfinished(turn_id, call_id) for call_id in self.open_calls]
         events.append(self.event)
         messages = [*self.messages, *(user_text(one.text) for one in unread)]
-        saved = self._saved(messages) if self.messages else ()
+        saved = (
+            saved_messages(turn_id, self.provider, self.model, messages) if self.messages else ()
+        )
         return Batch(
             events=tuple(NewEvent(conversation_id, event) for event in events),
             messages=saved,
             messages_conversation=conversation_id if saved else None,
         )
 
-    def _saved(self, messages: Sequence[Message]) -> tuple[TurnMessage, ...]:
-        """The exact messages; none when one cannot be encoded: the turn is rebuilt later."""
-        try:
-            return tuple(
-                TurnMessage(
-                    self.running.turn_id, place, self.provider, self.model, encode_message(message)
-                )
-                for place, message in enumerate(messages)
-            )
-        except (WireError, TypeError, ValueError):
-            log.exception("the messages of a turn cannot be saved")
-            return ()
+
+def saved_messages(
+    turn_id: str, provider: str, model: str, messages: Sequence[Message]
+) -> tuple[TurnMessage, ...]:
+    """The exact messages; none when one cannot be encoded: the turn is rebuilt later."""
+    try:
+        return tuple(
+            TurnMessage(turn_id, place, provider, model, encode_message(message))
+            for place, message in enumerate(messages)
+        )
+    except (WireError, TypeError, ValueError):
+        log.exception("the messages of a turn cannot be saved")
+        return ()
 
 
 def without_question(batch: Batch, call_id: str) -> Batch:

@@ -95,10 +95,19 @@ def counted_use(conn: Connection, conversation_id: str) -> list[CountedUse]:
 def turn_end(conn: Connection, conversation_id: str, turn_id: str) -> int | None:
     """The number of the event that ended a turn; None while it runs. Later events of a turn, such
     as those of a command that it left running, do not count."""
+    return _first_event(conn, conversation_id, turn_id, _ENDS)
+
+
+def turn_start(conn: Connection, conversation_id: str, turn_id: str) -> int | None:
+    """The number of the event that started a turn."""
+    return _first_event(conn, conversation_id, turn_id, "('turn_started')")
+
+
+def _first_event(conn: Connection, conversation_id: str, turn_id: str, kinds: str) -> int | None:
     row: Any = conn.execute(
         "SELECT e.seq FROM turns t JOIN events e ON e.conversation_id = t.conversation_id"
         " AND e.seq BETWEEN t.queued_seq AND t.last_seq"
-        f" WHERE t.id = ? AND e.conversation_id = ? AND e.turn_id = t.id AND e.kind IN {_ENDS}"
+        f" WHERE t.id = ? AND e.conversation_id = ? AND e.turn_id = t.id AND e.kind IN {kinds}"
         " ORDER BY e.seq LIMIT 1",
         (turn_id, conversation_id),
     ).fetchone()

@@ -10,6 +10,7 @@ from efr.store.compactions import (
     newest_compaction,
     newest_pruning,
     turn_end,
+    turn_start,
 )
 from efr.store.conversations import (
     conversation,
@@ -75,5 +76,6 @@ __all__ = [
     "turn_end",
     "turn_events",
     "turn_messages",
+    "turn_start",
     "turns",
 ]

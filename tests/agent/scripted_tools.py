@@ -10,7 +10,7 @@ from typing import Any
 from efr.base.cancel import Cancel
 from efr.policy.needs import CallNeeds, PathUse
 from efr.providers.canonical import ToolDefinition
-from efr.shell.contract import CallEnd, CallWatcher, ShellCall
+from efr.shell.contract import BusyCommand, CallEnd, CallWatcher, ShellCall
 from efr.shell.errors import BadAnswer, NoSuchCall, NotWaiting, ShellError
 from efr.tools.contract import BadInput, ToolContext, ToolResult, Where
 from tests.agent.scripted import LIMIT_S
@@ -113,6 +113,7 @@ class ScriptedShell:
     def __init__(self, cwd: str) -> None:
         self.cwd = cwd
         self.busy = False
+        self.command: BusyCommand | None = None
         self.moves: list[str] = []
         self.answers: list[tuple[str, str, bool, bool]] = []
         self.refuses: ShellError | None = None

@@ -8,6 +8,7 @@ import apsw
 import pytest
 
 from efr.agent.rebuild import UNFINISHED
+from efr.config.schema import Compaction, Settings
 from efr.providers.canonical import (
     Done,
     Message,
@@ -136,6 +137,7 @@ def test_earlier_calls_of_a_tool_that_is_gone_are_shown_as_text(world: World) ->
 
 
 def test_turns_beyond_the_net_are_named_as_missing(world: World) -> None:
+    world.settings = Settings(compaction=Compaction(auto=False))
     world.provider.facts = (ModelFacts("m", context_window=100_000),)
     big = "x" * 300_000  # tokens of the provider's count stay small: only the net is asked here
     for _ in range(4):

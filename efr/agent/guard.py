@@ -1,0 +1,184 @@
+"""What stands between a turn and its next model call: the request fits, or it is made to fit.
+
+Before a call the context is compacted when it reached the trigger; a request above the hard cap is
+never sent; a request that the provider refuses as too large is compacted and sent once more. After
+two compactions in a row that did not help no third is tried. The worker's thread; blocks.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Protocol
+
+from efr.agent.accounting import Account, estimate_request
+from efr.agent.compaction import (
+    Compacted,
+    Compactor,
+    NothingToCompact,
+    Want,
+    room_for_results,
+)
+from efr.agent.context import Context
+from efr.agent.failures import context_full
+from efr.agent.frame import Frame
+from efr.agent.summary import SummaryFailed
+from efr.agent.tail import cut_outputs, shortest_tail, tokens_of
+from efr.base.cancel import Cancel
+from efr.providers.canonical import Request
+from efr.providers.errors import ContextOverflow, ProviderError
+from efr.wire import types as t
+
+log = logging.getLogger("efr.agent")
+
+_MISSES = 2  # compactions in a row that did not help: a third would only cost
+
+
+class Breaker:
+    """How many compactions in a row did not help. Its conversation's, across turns."""
+
+    def __init__(self) -> None:
+        self._misses = 0
+
+    @property
+    def is_open(self) -> bool:
+        """No compaction starts by itself."""
+        return self._misses >= _MISSES
+
+    def missed(self) -> None:
+        self._misses += 1
+
+    def reset(self) -> None:
+        """There is room again, or the user asked for a compaction."""
+        self._misses = 0
+
+
+class Turn(Protocol):
+    """Whose calls are guarded."""
+
+    def begin_compaction(self, trigger: t.CompactionTrigger) -> None: ...
+
+    def end_compaction(self, done: Compacted | None) -> None:
+        """Records what there is to record. Raises StoreError."""
+        ...
+
+
+class Guard:
+    """The guard of one turn's calls."""
+
+    def __init__(
+        self,
+        frame: Frame,
+        context: Context,
+        account: Account,
+        breaker: Breaker,
+        compactor: Compactor,
+        turn: Turn,
+    ) -> None:
+        self._frame = frame
+        self._context = context
+        self._account = account
+        self._breaker = breaker
+        self._compactor = compactor
+        self._turn = turn
+
+    def request(self, turn_id: str, cancel: Cancel) -> Request:
+        """The next request. Raises TurnFailure when it cannot fit, Cancelled, StoreError."""
+        limits = self._account.limits
+        request, tokens = self._next()
+        if self._is_full(tokens) and self._may_compact:
+            share = _share(request, tokens)
+            self._fit_results(share)
+            request, tokens = self._next()
+            if self._is_full(tokens):
+                want = Want(t.CompactionTrigger.AUTO, tokens, turn_id, share=share)
+                self._compact(want, cancel)
+                request, tokens = self._next()
+        elif not self._is_full(tokens):
+            self._breaker.reset()
+        if tokens > limits.hard_cap:
+            raise context_full(tokens, limits.window, only_new=self._only_tail)
+        return request
+
+    def refused(self, exc: ContextOverflow, turn_id: str, cancel: Cancel) -> Request:
+        """The request after one that the provider refused as too large.
+
+        Raises TurnFailure when it cannot be made smaller, Cancelled, StoreError.
+        """
+        limits, tokens = self._account.limits, self._account.tokens
+        if not self._may_compact:
+            raise context_full(tokens, limits.window, only_new=self._only_tail) from exc
+        share = _share(self._next()[0], max(tokens, limits.window))
+        self._fit_results(share)
+        want = Want(t.CompactionTrigger.OVERFLOW, tokens, turn_id, share=share)
+        if not self._compact(want, cancel):
+            raise context_full(tokens, limits.window, only_new=self._only_tail) from exc
+        request, left = self._next()
+        if left > limits.hard_cap:
+            raise context_full(left, limits.window, only_new=self._only_tail) from exc
+        return request
+
+    @property
+    def _may_compact(self) -> bool:
+        return self._frame.settings.compaction.auto and not self._breaker.is_open
+
+    def _is_full(self, tokens: int) -> bool:
+        """While turns are left out of the request, that it is small says nothing."""
+        limits = self._account.limits
+        return tokens >= limits.trigger or tokens > limits.hard_cap or bool(self._context.missing)
+
+    @property
+    def _only_tail(self) -> bool:
+        """What a compaction has to keep is too large by itself."""
+        pieces = self._context.pieces
+        least = self._frame.tokens + tokens_of(pieces[shortest_tail(pieces) :])
+        return least > self._account.limits.hard_cap
+
+    def _next(self) -> tuple[Request, int]:
+        request = self._frame.request(self._context.messages())
+        return request, self._account.before_call(request)
+
+    def _fit_results(self, share: float) -> None:
+        """Cuts the newest outputs when they alone fill the window: a compaction keeps them."""
+        room = room_for_results(self._frame, self._context.pieces, share)
+        if room is None or not self._context.own:
+            return
+        was = self._context.own[-1]
+        now = cut_outputs(was, room)
+        self._context.replace_last(now)
+        self._account.replaced(was, now)
+
+    def _compact(self, want: Want, cancel: Cancel) -> bool:
+        """Whether it was recorded. One that does not help is a miss."""
+        self._turn.begin_compaction(want.trigger)
+        done = None
+        try:
+            done = self._compactor.run(want, cancel)
+        except (NothingToCompact, SummaryFailed, ProviderError) as exc:
+            cancel.raise_if_cancelled()
+            self._breaker.missed()
+            log.warning("a compaction (%s) failed: %s", want.trigger.value, _why(exc))
+            return False
+        finally:
+            self._turn.end_compaction(done)
+        done.apply(self._context)
+        if done.event.summary is None:
+            self._account.freed(done.freed)
+        else:
+            self._account.summarised(done.event.tokens_after)
+        after = done.event.tokens_after
+        if after >= self._account.limits.trigger or after >= want.tokens:
+            self._breaker.missed()
+        else:
+            self._breaker.reset()
+        return True
+
+
+def _share(request: Request, tokens: int) -> float:
+    """How much of what the provider counts the estimate of a request sees: at most all of it."""
+    return min(1.0, estimate_request(request) / max(1, tokens))
+
+
+def _why(exc: Exception) -> str:
+    if isinstance(exc, NothingToCompact):
+        return "nothing lies before the newest messages"
+    return str(exc) or type(exc).__name__
