@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from concurrent.futures import Future
 from pathlib import Path
 
 from efr.store.recorded import segment_starts
@@ -76,6 +77,19 @@ def test_a_full_inbox_and_a_stopped_thread_make_the_caller_flush(tmp_path: Path)
     assert told == [here, *["recording-flusher"] * INBOX]
     flusher.flush(some_file(99), tell)
     assert told[-1] == here
+    flusher.stop()
+
+
+def test_a_thread_that_breaks_is_told(tmp_path: Path) -> None:
+    told: Future[BaseException] = Future()
+    flusher = RecordingFlusher(told.set_result)
+
+    def break_it(_: OSError | None) -> None:
+        raise RuntimeError("broken")
+
+    flusher.start()
+    flusher.flush(os.open(tmp_path / "0", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC), break_it)
+    assert str(told.result(LIMIT_S)) == "broken"
     flusher.stop()
 
 
