@@ -41,7 +41,7 @@ pytest:
 	@$(PY) -m pytest -n 2 --dist worksteal
 
 bench: prepare-test ## measure, each number as a ratio to a yardstick of the same run
-	@$(PY) -m bench
+	@$(PY) -m bench $(ONLY)
 
 bless: prepare-test ## rewrite the frozen fixtures and say what changed
 	@$(PY) -m tests.wire.bless
