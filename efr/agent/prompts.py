@@ -15,6 +15,7 @@ from efr.agent.queue import Prompt
 from efr.agent.requests import check_room, queued_event, user_lines
 from efr.agent.routing import Routed
 from efr.agent.services import Services
+from efr.agent.sizes import check_context, check_text
 from efr.agent.slots import PickUp
 from efr.wire import events as ev
 from efr.wire import methods as m
@@ -45,8 +46,8 @@ class Sending:
 
 def check(params: m.PromptSendParams, caller: Caller) -> None:
     """Raises `invalid` for what no settings and no state could make right."""
-    if not params.text.strip():
-        raise refuse(t.ErrorCode.INVALID, "the prompt is empty")
+    check_text(params.text, "the prompt")
+    check_context(params.context)
     if params.new_conversation and params.conversation_id is not None:
         raise refuse(t.ErrorCode.INVALID, "a new conversation has no id yet")
     if caller.remote and params.context is not None and params.context.tty is not None:

@@ -20,6 +20,7 @@ from efr.agent.forms import (
 from efr.agent.ports import Caller
 from efr.agent.preamble import UserLines
 from efr.agent.queue import Prompt, Running, Steer
+from efr.agent.sizes import check_context, check_text
 from efr.store import queries
 from efr.store.errors import NotPending
 from efr.wire import events as ev
@@ -60,8 +61,9 @@ def steer(
     conversation: Conversation, params: m.TurnSteerParams, caller: Caller
 ) -> m.TurnSteerResult:
     """Text for the running turn; late, it becomes a prompt or a conflict."""
-    if not params.text.strip():
-        raise refuse(t.ErrorCode.INVALID, "the text is empty")
+    check_text(params.text, "the text")
+    if params.if_late is not None:
+        check_context(params.if_late.context)
     with conversation.gate.enter():
         running, waiting = conversation.state.snapshot()
         late = (
@@ -71,6 +73,7 @@ def steer(
         )
         if running is None or late:
             return _late_steer(conversation, params, caller, waiting)
+        check_text(params.text, "the text", [one.text for one in running.unread])
         result = m.TurnSteerResult(turn_id=running.turn_id, seq=0)
         event = ev.TurnSteered(turn_id=running.turn_id, text=params.text)
         done = conversation.append([event], TURN_STEER.receipt(params.command_id, result, seq_of=0))
@@ -177,6 +180,8 @@ def interrupt(
     conversation: Conversation, params: m.TurnInterruptParams, caller: Caller
 ) -> m.TurnInterruptResult:
     """Stops the running turn; its lists are done in the step that records it."""
+    if params.resend_as is not None:
+        check_context(params.resend_as.context)
     with conversation.gate.enter():
         running, _ = conversation.state.snapshot()
         if running is None:

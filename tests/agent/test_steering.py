@@ -122,6 +122,24 @@ def test_an_empty_steer_is_invalid(world: World) -> None:
     assert code_of(world, sent.conversation_id, " \n") is t.ErrorCode.INVALID
 
 
+def test_texts_of_any_size_leave_a_conversation_that_can_be_read(world: World) -> None:
+    held = HeldTool()
+    world.tools.look.do = held
+    world.provider.answers(calls(ONE), said("read"))
+    with pytest.raises(Refusal, match="at most 4194304 are taken"):
+        world.send("ü" * 2_097_153)
+    with pytest.raises(Refusal, match="context has"):
+        world.send("go", context=t.ShellContext(pwd="/" + "x" * 70_000))
+    sent = world.send("go")
+    held.wait()
+    assert code_of(world, sent.conversation_id, "x" * 4_194_305) is t.ErrorCode.INVALID
+    world.steer(sent.conversation_id, "x" * 4_000_000)
+    assert code_of(world, sent.conversation_id, "x" * 200_000) is t.ErrorCode.BUSY
+    world.steer(sent.conversation_id, "x" * 1000)
+    held.go()
+    world.wait_end(sent.turn_id)
+
+
 def test_steers_at_any_moment_are_read_or_late_never_lost_never_both(world: World) -> None:
     """Steers race the end of a turn again and again; each ends in exactly one place."""
     rounds, dice = 120, random.Random(7)
