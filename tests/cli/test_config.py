@@ -14,7 +14,7 @@ import pytest
 import efr_cli
 from efr.config.declared import declared
 from efr.config.example import example
-from tests.cli.programs import EFR
+from tests.cli.programs import EFR, efr_on_terminal
 from tests.harness.daemon import DEMO, Daemon
 
 Efr = Callable[..., tuple[int, str, str]]
@@ -180,6 +180,16 @@ def test_check_names_line_column_and_key_and_warns(
     assert "warning: screen" in err
 
 
+def test_check_asks_a_daemon_about_windows(daemon: Daemon, efr: Efr, tmp_path: Path) -> None:
+    other = tmp_path / "other.toml"
+    other.write_text("compatible.models = [{ id = 'demo', context_window = 200000 }, 'x']\n")
+    code, out, err = efr(env_of(daemon), "check", str(other))
+    assert (code, out) == (0, f"{other}: ok\n")
+    assert err == (
+        "warning: the context_window of demo is above the model's largest, 128000, which is used\n"
+    )
+
+
 def test_show_names_every_key_its_source_and_what_the_daemon_reads(
     daemon: Daemon, efr: Efr
 ) -> None:
@@ -246,6 +256,25 @@ def test_edit_opens_the_real_file_in_the_users_editor(
     assert code == 1
     assert "line 1, column 2" in err
     assert "the file has an error; efrd keeps its settings" in err
+
+
+def test_edit_offers_to_mend_what_is_wrong(alone: dict[str, str], tmp_path: Path) -> None:
+    script = tmp_path / "editor"
+    script.write_text(
+        '#!/bin/sh\nlog=louder\ngrep -q louder "$1" && log=warn\necho "log = \'$log\'" >"$1"\n'
+    )
+    script.chmod(0o755)
+    with efr_on_terminal("config", "edit", env={**alone, "EDITOR": str(script)}) as terminal:
+        terminal.wait_for("edit it again? [Y/n]")
+        assert "line 1, column 7: log: must be" in terminal.text
+        terminal.type("\r")
+        assert terminal.read_to_end(20) == 0
+    with efr_on_terminal("config", "edit", env={**alone, "EDITOR": str(script)}) as terminal:
+        terminal.wait_for("edit it again? [Y/n]")
+        terminal.type("n\r")
+        assert terminal.read_to_end(20) == 1
+    path = Path(alone["EFR_HOME"], "config", "config.toml")
+    assert path.read_text() == "log = 'louder'\n", "what the user wrote stays"
 
 
 def test_the_schema_is_json(alone: dict[str, str], efr: Efr) -> None:

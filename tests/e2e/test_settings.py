@@ -110,6 +110,7 @@ def test_no_other_tool_writes_it_and_nobody_is_asked(daemon: Daemon, server: Mod
         for tool, arguments in (
             ("write_file", {"path": str(path), "content": "x"}),
             ("shell", {"command": f"echo x > '{path}'"}),
+            ("edit", {"path": str(path), "old_string": "mine", "new_string": "yours"}),
         ):
             events = turn(daemon, server, tool, arguments)
             done = only(ev.ToolCallCompleted, events)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from efr.base.roots import find_roots
@@ -11,9 +12,10 @@ from efr.cli.commands.status import config_error_text
 from efr.cli.dialog import open_connection
 from efr.cli.errors import FAILED, CommandError
 from efr.cli.run import Run
-from efr.client.errors import NoAddress, NoDaemon, Refused
+from efr.client.errors import ClientError, NoAddress, NoDaemon, Refused
 from efr.config.errors import ConfigError
 from efr.config.load import read, read_file
+from efr.config.schema import Settings
 from efr.config.warnings import foreign_model, warnings
 from efr.text.visible import visible_line
 from efr.wire import types as t
@@ -71,10 +73,35 @@ def check_file(run: Run, path: Path) -> str | None:
         settings = read(read_file(path))
     except ConfigError as exc:
         return visible_line(f"{path}: {exc}")
-    odd = [foreign_model(settings), *warnings(settings)]
+    odd = [foreign_model(settings), *warnings(settings), *_too_large(run, settings)]
     for sentence in filter(None, odd):
         run.note(visible_line(f"warning: {sentence}"))
     return None
+
+
+def _too_large(run: Run, settings: Settings) -> Iterator[str]:
+    """Windows above what a model has, once a daemon says what that is."""
+    tables = (settings.openai.models, settings.anthropic.models, settings.compatible.models)
+    given = {
+        one.id: one.context_window
+        for models in tables
+        for one in models
+        if not isinstance(one, str) and one.context_window is not None
+    }
+    if not given:
+        return
+    try:
+        with open_connection(run) as connection:
+            listed: tuple[t.ModelInfo, ...] = connection.call("models.list").models
+    except ClientError:
+        return
+    for model in listed:
+        largest = model.max_context_window
+        if largest is not None and given.get(model.id, 0) > largest:
+            yield (
+                f"the context_window of {model.id} is above the model's largest,"
+                f" {largest}, which is used"
+            )
 
 
 def reloaded(run: Run) -> t.ReloadResult | None:
