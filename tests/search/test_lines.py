@@ -25,6 +25,14 @@ def test_lines_that_match_in_their_order() -> None:
     ]
 
 
+def test_letters_that_fold_are_found_beside_lines_without_any() -> None:
+    assert lines("gro", "İ no", "die Größe", "nothing", "GROSS", "x") == [
+        ("die Größe", ((4, 9),)),
+        ("GROSS", ((0, 5),)),
+    ]
+    assert lines("größe", "a size", "Größe") == [("Größe", ((0, 5),))]
+
+
 def test_lines_with_more_items_come_before_the_first_ones() -> None:
     found = lines("disk full", "disk", "full", "disk", "a full disk", most=2)
     assert found == [("disk", ((0, 4),)), ("a full disk", ((2, 6), (7, 11)))]

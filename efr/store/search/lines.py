@@ -30,8 +30,8 @@ def matching_lines(words: Words, text: str, most: int) -> tuple[Line, ...]:
     lines = text.split(LINE_END)
     scored: list[tuple[int, int, tuple[Range, ...]]] = []
     whole = 0  # lines with every item: when there are enough, no other can be better
-    for number, line in enumerate(lines):
-        found = words.ranges(line)
+    for number in words.may_hold(text.lower().split(LINE_END)):
+        found = words.ranges(lines[number])
         if held := sum(map(bool, found)):
             scored.append((-held, number, merged(range_ for one in found for range_ in one)))
             whole += held == len(found)
