@@ -197,6 +197,7 @@ def tour_terminal(home: Path, env: dict[str, str]) -> Terminal:
             "ZDOTDIR": str(write_zshrc(home, user_rc=False)),
             "TERM": "xterm-256color",
             "LANG": "C.UTF-8",
+            "EFR_TERMINAL_BG": "dark",  # nobody answers the plugin's question here
         },
         folder,
         columns=104,

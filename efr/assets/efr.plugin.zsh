@@ -569,12 +569,42 @@ _efr_line_finish() {
 _efr_line_init() {
   if [[ -z ${_efr_in_init-} ]]; then
     local _efr_in_init=1
+    (( ${+EFR_TERMINAL_BG} )) || _efr_ask_background
     _efr_show_tag
     if (( ${+widgets[_efr-other-line-init]} )); then
       zle _efr-other-line-init -- "$@" || true
     fi
   fi
   return 0
+}
+
+# Whether the terminal's background is light or dark: asked once, for efr, which never asks itself.
+# In the line editor, because there a reply is not echoed. OSC 11 asks for the colour, DA1 for what
+# every terminal answers. Keys that come meanwhile are typed again, without the replies.
+_efr_ask_background() {
+  emulate -L zsh -o extended_glob
+  [[ -t 1 && ${TERM-dumb} != dumb ]] && (( ! PENDING && ! KEYS_QUEUED_COUNT )) || return 0
+  local key got= keys
+  local -F until=$(( EPOCHREALTIME + 1 )) left r g b
+  local -a match mbegin mend
+  print -n '\e]11;?\e\\\e[c'
+  while (( (left = until - EPOCHREALTIME) > 0 )) && read -s -k 1 -t $left key; do
+    got+=$key
+    [[ $got != *$'\e[?'[0-9\;]#c ]] || break
+  done
+  typeset -gx EFR_TERMINAL_BG=dark
+  if [[ $got != *$'\e[?'[0-9\;]#c ]]; then
+    keys=${got%%$'\e'*}
+  elif [[ $got == (#b)(*)$'\e]11;rgb'(a|):([[:xdigit:]]##)/([[:xdigit:]]##)/([[:xdigit:]]##)(/[[:xdigit:]]##|)($'\a'|$'\e\\')(*) ]]; then
+    keys=$match[1]${match[8]%$'\e[?'*}
+    r=$(( 16#$match[3] / (16.0 ** $#match[3] - 1) ))
+    g=$(( 16#$match[4] / (16.0 ** $#match[4] - 1) ))
+    b=$(( 16#$match[5] / (16.0 ** $#match[5] - 1) ))
+    (( 0.299 * r + 0.587 * g + 0.114 * b > 0.5 )) && EFR_TERMINAL_BG=light
+  else
+    keys=${got%$'\e[?'*}
+  fi
+  [[ -z $keys ]] || zle -U -- $keys
 }
 
 # Enter. Only for the lines that must not be accepted; then what had the name before.

@@ -68,6 +68,7 @@ def terminals_of(daemon: Daemon, folder: Path) -> Iterator[Zsh]:
                 "PATH": f"{programs}:{daemon.env['PATH']}",
                 "ZDOTDIR": str(start),
                 "TERM": "xterm-256color",
+                "EFR_TERMINAL_BG": "dark",  # nobody here answers the question for it
             },
             daemon.home,
             **size,

@@ -132,6 +132,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
                     "TERM": "xterm-256color",
                     "LANG": "C.UTF-8",
                     "EFR_HOME": str(tmp_path / "efr"),
+                    "EFR_TERMINAL_BG": "dark",  # nobody here answers the question for it
                     "STUB_LOG": str(home / "log"),
                     **(env or {}),
                 },

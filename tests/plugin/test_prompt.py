@@ -173,6 +173,33 @@ def test_a_project_at_the_root_holds_every_directory(start: Start, tmp_path: Pat
     zsh.terminal.wait_for(lambda t: t.text.endswith("all ›"))
 
 
+@pytest.mark.parametrize(
+    ("reply", "background", "line"),
+    [
+        ("\x1b]11;rgb:ffff/ffff/e0e0\x1b\\\x1b[?62;4c", "light", ""),
+        (", one\x1b]11;rgba:10/10/20/ff\x07 two\x1b[?1;2c", "dark", "one two"),
+        ("\x1b[?1;2c", "dark", ""),
+        (", keys\x1b]11;rgb:ffff", "dark", "keys"),  # and then silence
+    ],
+)
+def test_the_terminal_is_asked_once_for_its_background(
+    start: Start, reply: str, background: str, line: str
+) -> None:
+    zsh = start(before="unset EFR_TERMINAL_BG")
+    zsh.terminal.wait_for(lambda t: t.raw.endswith(b"\x1b]11;?\x1b\\\x1b[c"))
+    zsh.terminal.type(reply)
+    if not line:
+        zsh.terminal.type(", hi")
+    zsh.terminal.wait_for(f", {line or 'hi'}")  # shown by the editor, so the question is over
+    zsh.enter()
+    call = zsh.call()
+    assert call.env["EFR_TERMINAL_BG"] == background
+    assert call.env["EFR_PROMPT"] == (line or "hi")
+    zsh.line(", again")
+    assert zsh.terminal.raw.count(b"\x1b]11;?") == 1
+    assert "rgb" not in zsh.terminal.everything
+
+
 def test_settings_are_kept_only_when_efr_takes_them(start: Start) -> None:
     zsh = start()
     zsh.line(",mode auto")
