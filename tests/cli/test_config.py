@@ -109,6 +109,19 @@ def test_a_bad_value_is_not_written(
     assert not Path(alone["EFR_HOME"]).exists()
 
 
+def test_an_error_of_the_value_names_no_line_and_one_of_the_file_does(
+    alone: dict[str, str], efr: Efr
+) -> None:
+    path = Path(alone["EFR_HOME"], "config", "config.toml")
+    path.parent.mkdir(parents=True)
+    path.write_text("[shell]\nlogin = 1\n")
+    _, _, err = efr(alone, "set", "shell.idle_minutes", "5")
+    assert err == f"efr: {path}: line 2, column 9: shell.login: must be true or false, not 1\n"
+    _, _, err = efr(alone, "set", "shell.login", "maybe")
+    assert err == 'efr: shell.login: must be true or false, not "maybe"\n'
+    assert efr(alone, "set", "shell.login", "true")[0] == 0, "it mends the file"
+
+
 def test_every_kind_of_value_is_read_as_a_person_types_it(alone: dict[str, str], efr: Efr) -> None:
     told = "no daemon runs: it reads the file when it starts\n"
     for key, text in (

@@ -43,11 +43,20 @@ def set_or_unset(run: Run) -> int:
         value = parsed(declared, run.args.get("<value>", ""))
         _refuse_unknown_model(run, key, value)
         changed = change(config_file(run), lambda now: with_key(now.text or "", key, value))
-    except (ConfigError, WriteFailed) as exc:
+    except ConfigError as exc:
+        raise CommandError(visible_line(_words(run, key, exc))) from exc
+    except WriteFailed as exc:
         raise CommandError(visible_line(str(exc))) from exc
     if changed is None:
         run.say(f"{key} has this value already")
     return _after(run, key)
+
+
+def _words(run: Run, key: str, exc: ConfigError) -> str:
+    """Of the value that was typed the error alone; of what else is wrong in the file, where."""
+    if exc.key is not None and exc.key.startswith(key):
+        return f"{exc.key}: {exc.message}"
+    return f"{config_file(run)}: {exc}"
 
 
 def _unset(run: Run, key: str) -> int:

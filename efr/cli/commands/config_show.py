@@ -67,10 +67,11 @@ def _efr(run: Run, settings: Settings) -> list[str]:
     """What the command itself uses now."""
     browser = run.env.get("EFR_OPEN_BROWSER", "").lower() in _TRUE
     background = run.env.get("EFR_TERMINAL_BG") or "unknown"
+    theme = settings.render.theme
     return [
         "",
         "[efr]",
-        f"theme = {inline(settings.render.theme or '')}",
+        f"theme = {inline(theme) if theme is not None else '(unset)'}",
         f"background = {inline(background)}",
         f"colour = {inline(color_mode(run.env).value if is_terminal(1) else 'plain')}",
         f"formatted = {inline(is_terminal(1))}",
