@@ -105,11 +105,15 @@ class _Plan:
     loosens: tuple[str, ...]
 
     @property
+    def diff(self) -> str:
+        path = str(self.original.real)
+        return unified_diff(path, self.before, self.after, _DIFF_LINES, _DIFF_BYTES)
+
+    @property
     def shown(self) -> str:
         """What the user sees."""
         head = _LOOSENS.format(keys=", ".join(self.loosens)) if self.loosens else ""
-        path = str(self.original.real)
-        return head + unified_diff(path, self.before, self.after, _DIFF_LINES, _DIFF_BYTES)
+        return head + self.diff
 
     @property
     def mark(self) -> str:
@@ -177,7 +181,7 @@ class SettingsTool:
             return ToolResult(_CHANGED, is_error=True)
         except WriteFailed as exc:
             return ToolResult(f"Nothing was written: {exc}.", is_error=True)
-        return ToolResult(self._told(plan), diff=plan.shown)
+        return ToolResult(self._told(plan), diff=plan.diff)
 
     # Planning.
 

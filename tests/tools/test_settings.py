@@ -108,8 +108,9 @@ def test_every_change_asks_in_every_mode_and_a_phone_changes_nothing(house: Hous
 
 
 def test_a_change_that_loosens_says_so_above_the_difference(house: House) -> None:
-    shown, _ = house.change(operation="set", key="permissions.mode", value="auto")
+    shown, result = house.change(operation="set", key="permissions.mode", value="auto")
     assert shown.startswith("This change loosens permissions: permissions.mode.\n--- ")
+    assert result.diff == shown.partition("\n")[2]
 
 
 def test_a_missing_file_starts_as_the_example(tmp_path: Path) -> None:

@@ -76,7 +76,10 @@ def card_rows(question: Question, columns: int) -> list[Line]:
     body += [part for line in _facts(question) for part in wrap(line, room)]
     if question.asked.diff_preview:
         preview = question.asked.diff_preview
-        body += [part for line in whole_rows(preview) for part in fold(line, room)]
+        lines = whole_rows(preview)
+        if question.tool == "settings" and not preview.startswith("---"):
+            lines[0] = row(visible_line(preview.partition("\n")[0]), WARNING)  # it loosens
+        body += [part for line in lines for part in fold(line, room)]
     return rows + [(BAR, *line) for line in body]
 
 

@@ -12,7 +12,7 @@ from efr.cli.render.calls import CallName
 from efr.cli.render.diffs import diff_rows, files_of, whole_rows
 from efr.cli.render.opening import Here, first_lines, tilde, turn_scope
 from efr.cli.render.progress import wanted
-from efr.cli.render.spans import Line, text_of, width
+from efr.cli.render.spans import WARNING, Line, text_of, width
 from efr.cli.render.status import Status, context_line, spinner, status_row
 from efr.cli.render.times import clock_text, took_text
 from efr.wire import events as ev
@@ -365,6 +365,19 @@ CARDS = [
 @pytest.mark.parametrize(("event", "tool", "rows"), CARDS)
 def test_card(event: ev.ApprovalRequested, tool: str, rows: list[str]) -> None:
     assert texts(card.card_rows(question(event, tool), 60)) == rows
+
+
+def test_a_change_of_settings_that_loosens_warns_above_its_difference() -> None:
+    loosens = "This change loosens permissions: permissions.mode."
+    diff = "--- /c\n+++ /c\n@@ -1 +1 @@\n-mode = 1\n+mode = 2\n"
+    summary = 'settings: settings: set permissions.mode = "auto"; loosens permissions'
+    event = asked(summary, diff_preview=f"{loosens}\n{diff}")
+    rows = card.card_rows(question(event, "settings"), 60)
+    assert texts(rows)[0] == "? change this setting"
+    (warned,) = [line for line in rows[1:] if line[-1].style == WARNING]
+    assert text_of(warned) == f"│ {loosens}"
+    plain = card.card_rows(question(asked(summary, diff_preview=diff), "settings"), 60)
+    assert [line for line in plain[1:] if line[-1].style == WARNING] == []
 
 
 def test_a_card_is_never_cut() -> None:
