@@ -6,9 +6,17 @@ import pytest
 from efr.agent.settings import NO_SANDBOX, ModeLimits, resolve
 from efr.config.schema import Model, Permissions, Settings
 from efr.providers.canonical import ModelFacts
+from efr.tools.contract import ToolContext, ToolResult
 from efr.wire import types as t
 from efr.wire.errors import Refusal
-from tests.agent.scripted_model import MODEL, Hold, ScriptedModels, ScriptedProvider
+from tests.agent.scripted_model import (
+    MODEL,
+    Hold,
+    ScriptedModels,
+    ScriptedProvider,
+    calls,
+    said,
+)
 from tests.agent.world import World
 
 ALL_ON = ModeLimits(auto_off=None, full_off=None)
@@ -131,3 +139,18 @@ def test_a_turn_in_full_mode_is_known_while_it_runs(world: World) -> None:
         world.interrupt(sent.conversation_id)
         world.wait_end(sent.turn_id)
         assert not world.agent.runs_full()
+
+
+def test_a_running_turn_keeps_the_settings_it_started_with(world: World) -> None:
+    world.settings = Settings(model=Model(system_prompt="old", max_output_tokens=5))
+
+    def save(input: object, ctx: ToolContext) -> ToolResult:
+        world.settings = Settings(model=Model(system_prompt="new", max_output_tokens=6))
+        return ToolResult("saved")
+
+    world.tools.look.do = save
+    world.provider.answers(calls(("look", "{}")), said("done"), said("next"))
+    world.wait_end(world.send("go").turn_id)
+    world.wait_end(world.send("again").turn_id)
+    asked = [(one.system, one.max_output_tokens) for one in world.provider.requests]
+    assert asked == [("old", 5), ("old", 5), ("new", 6)]

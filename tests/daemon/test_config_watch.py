@@ -109,8 +109,12 @@ def test_a_link_is_followed_through_renames_loss_and_return_of_its_target(
 def test_two_saves_within_ten_milliseconds_are_one_reload(daemon: Daemon) -> None:
     with daemon.client() as client:
         applied = daemon.log.count("apply")
-        write_atomic(daemon.roots.config_file, b'[model]\nprovider = "openai"\n')
-        write_atomic(daemon.roots.config_file, b'screen = "vt100"\n' + DEMO.encode())
+        texts = ('[model]\nprovider = "openai"\n', f'screen = "vt100"\n{DEMO}')
+        saves = [daemon.roots.config.path / name for name in ("first", "second")]
+        for save, text in zip(saves, texts, strict=True):
+            save.write_text(text)
+        for save in saves:
+            save.replace(daemon.roots.config_file)
         config = config_when(client, lambda one: "restart_needed" in one)
         assert config["restart_needed"] == ["screen"], "the first of them was never read"
     assert daemon.log.count("apply") == applied, "and restart keys alone apply nothing"
