@@ -154,6 +154,10 @@ _PLACE = re.compile(
     r"(?:[\n;|&({=]|\n[ \t]*-[ \t]|(?<![\w-])-[A-Za-z]*H|--(?:proxy-)?header)"
     r"[ \t]*(?:\\?[\"']|\$')?\Z"
 )
+# A parameter or a field of a program, such as `token: str`, has no value here.
+_TYPE = re.compile(
+    r"(?:str|string|String|bytes|int|bool|boolean|number|any|None|null|undefined)(?=[\s,;)|=?]|\Z)"
+)
 _PLACE_REACH: Final = 40  # enough for the longest option and blanks
 _HTTP_CLIENT = re.compile(r"(?<![\w.-])(?:https?|xhs?)[ \t]")
 _HTTP_REACH: Final = 4096  # further back on the line is not looked at
@@ -166,6 +170,8 @@ def _header_value(source: Quoted, found: re.Match[str]) -> Span | None:
     name = normal_name(found["name"])
     known = SECRET_HEADERS.fullmatch(name) is not None
     if not known and not (is_secret_name(name) and _is_header_place(source, found)):
+        return None
+    if _TYPE.match(text, at):
         return None
     quote = next((q for q in ('\\"', '"', "'") if text.endswith(q, 0, start)), "")
     if not quote and text[at : at + 1] in {'"', "'"}:
@@ -184,7 +190,7 @@ def _header_value(source: Quoted, found: re.Match[str]) -> Span | None:
 
 def _is_header_place(source: Quoted, found: re.Match[str]) -> bool:
     text, start = source.text, found.start()
-    if "-" in found["name"] and text[found.end() - 1] in " \t":
+    if not found["name"].isalnum() and text[found.end() - 1] in " \t":  # no word of prose
         return True
     near = text[max(start - _PLACE_REACH, 0) : start]
     if _PLACE.search(near if start > _PLACE_REACH else "\n" + near):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-REDACTION_VERSION: Final = 2  # raise it with every change of what is hidden: the index is rebuilt
+REDACTION_VERSION: Final = 3  # raise it with every change of what is hidden: the index is rebuilt
 
 # Names of variables, options, headers and members whose value is hidden. `*` is any text; dashes
 # and dots read as underscores, accessKey as ACCESS_KEY.

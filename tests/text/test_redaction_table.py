@@ -50,6 +50,7 @@ def test_a_secret_goes_and_the_rest_stays(text: str) -> None:
 
     assert redact_title(plain) == marked(text, "[***]")
     assert redact_command(plain) == marked(text, "[redacted]")
+    assert redact_title(marked(text, "[***]")) == marked(text, "[***]")
 
 
 @pytest.mark.parametrize("text", LOOKALIKES)
