@@ -74,10 +74,11 @@ def test_a_key_is_set_where_it_belongs(before: str, key: str, value: Any, after:
 
 def test_every_key_is_set_in_every_layout() -> None:
     """The example, an empty file, dotted keys: only the key differs from what was there."""
-    layouts = [example(), "", MINE, "shell.login = true\n[render]\nmotion = true\n"]
-    for one in declared().values():
+    small = ["", MINE, "shell.login = true\n[render]\nmotion = true\n"]
+    for number, one in enumerate(declared().values()):
         if one.name == "permissions.rules":
             continue
+        layouts = [*small, example()] if number % 5 == 0 else small  # the example is long
         value = tomllib.loads(f"x = {one.key.example or _toml(one.default)}")["x"]
         for text in layouts:
             after = with_key(text, one.name, value)
