@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import wait
 from typing import Any, TypeVar
 
 from efr.agent import inputs, prompts, requests, resume
@@ -18,6 +19,7 @@ from efr.agent.drafts import DraftHub
 from efr.agent.followers import Followers
 from efr.agent.forms import (
     APPROVAL_RESPOND,
+    CONVERSATION_COMPACT,
     CONVERSATION_RESUME,
     PRESENCE_SET,
     PROMPT_SEND,
@@ -27,15 +29,18 @@ from efr.agent.forms import (
 )
 from efr.agent.gate import Gate
 from efr.agent.history import is_away
+from efr.agent.manual import await_answer
 from efr.agent.notices import Notices
 from efr.agent.place import Place
-from efr.agent.ports import Caller, Ports
-from efr.agent.prompts import NoModelsYet, Sending
+from efr.agent.ports import Caller, NoModelsYet, Ports
+from efr.agent.prompts import Sending
 from efr.agent.receipts import Form, Receipts
 from efr.agent.refusals import refusing
+from efr.agent.report import report
 from efr.agent.routing import Routing, slot_row
 from efr.agent.services import Services
 from efr.agent.slots import Continue, PickUp
+from efr.base.cancel import Cancel
 from efr.store import queries
 from efr.store.errors import DeletedConversation
 from efr.store.rows import ConversationRow
@@ -136,6 +141,29 @@ class Agent:
             params.command_id, CONVERSATION_RESUME, lambda: self._resume(params, caller)
         )
 
+    def conversation_compact(
+        self, params: m.ConversationCompactParams, cancel: Cancel
+    ) -> m.ConversationCompactResult:
+        """Compacts a conversation now. Blocks until it is done; `cancel` ends the wait alone.
+
+        Raises NoModelsYet, with nothing changed, when it must wait for a list of models.
+        """
+        if self._services.ports.models.needs_list(None):
+            raise NoModelsYet
+
+        def run() -> m.ConversationCompactResult:
+            conversation = self._open(params.conversation_id)
+            return await_answer(requests.begin_compaction(conversation, params), cancel)
+
+        return self._once(params.command_id, CONVERSATION_COMPACT, run)
+
+    def conversation_context(
+        self, params: m.ConversationContextParams
+    ) -> m.ConversationContextResult:
+        """What fills the context of a conversation's next request; sizes and labels alone."""
+        with refusing():
+            return report(self._services, params)
+
     # For the daemon ------------------------------------------------------------------------
 
     def typed(self, conversation_id: str) -> None:
@@ -144,7 +172,7 @@ class Agent:
             inputs.note_input(self._open(conversation_id))
 
     def runs(self, conversation_id: str) -> bool:
-        """Whether a turn runs or waits there; its shell is not idle then."""
+        """Whether a turn or a compaction runs or waits there; its shell is not idle then."""
         with self._lock:
             loaded = self._loaded.get(conversation_id)
         return loaded is not None and not loaded.state.idle
@@ -155,6 +183,14 @@ class Agent:
             states = [loaded.state for loaded in self._loaded.values()]
         running = [state.running for state in states]
         return any(one is not None and one.mode is t.Mode.FULL for one in running)
+
+    def stop_compaction(self, conversation_id: str, limit_s: float) -> None:
+        """Ends a compaction that the user asked for, and waits for its end."""
+        with self._lock:
+            loaded = self._loaded.get(conversation_id)
+        asked = None if loaded is None else loaded.stop_compaction()
+        if asked is not None:
+            wait([asked.reply], timeout=limit_s)
 
     def is_held(self, row: ConversationRow) -> bool:
         """Whether the terminal of the conversation's slot is open: its shell is the process it

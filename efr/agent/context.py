@@ -141,6 +141,11 @@ class Context:
         gap = [user_text(gap_note(self.missing))] if self.missing else []
         return [*self.head.messages(), *gap]
 
+    def head_tokens(self) -> list[tuple[int, bool]]:
+        """The estimate of each message before the pieces, and whether it is the fresh block."""
+        fresh = self.head.fresh
+        return [(estimate([one]), bool(fresh) and one.text == fresh) for one in self.before()]
+
     def summarised(self, head: Head, start: int) -> None:
         """The pieces before `start` are in the summary of the new head."""
         self.head, self.missing = head, Missing()

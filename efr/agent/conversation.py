@@ -16,10 +16,12 @@ from collections.abc import Sequence
 from efr.agent.approvals import Questions
 from efr.agent.calls import Calls
 from efr.agent.commit import TurnLog
+from efr.agent.forms import CONVERSATION_COMPACT
 from efr.agent.gate import Gate
 from efr.agent.guard import Breaker
+from efr.agent.manual import compact_now, result_of
 from efr.agent.presence import Presence
-from efr.agent.queue import Prompt, Running, State, Steer
+from efr.agent.queue import Compaction, Prompt, Running, State, Steer
 from efr.agent.services import Services
 from efr.agent.turn import Turn
 from efr.agent.turn_end import TurnEnd, without_question, without_words
@@ -28,6 +30,7 @@ from efr.store.batch import Batch, Committed, NewEvent, NewReceipt
 from efr.store.errors import DeletedConversation, NotPending, StoreClosed, StoreFault
 from efr.tools.file_views import FileViews
 from efr.wire import events as ev
+from efr.wire import methods as m
 from efr.wire import types as t
 from efr.wire.errors import WireError, refuse
 
@@ -90,14 +93,22 @@ class Conversation:
 
     def add(self, prompt: Prompt) -> None:
         """Queues a recorded prompt and makes sure that a worker takes it."""
-        if not self.state.add(prompt):
-            return
+        if self.state.add(prompt):
+            self._start_worker()
+
+    def _start_worker(self) -> None:
         try:
             self.services.ports.workers.start(self.id, self._work)
         except BaseException:
             with self.state.lock:
                 self.state.working = False  # the next prompt tries again
+                self.state.compaction = None
             raise
+
+    def begin_compaction(self, asked: Compaction) -> None:
+        """The worker compacts before it starts what waits."""
+        if self.state.begin(asked):
+            self._start_worker()
 
     def away_event(self, presence: t.Presence) -> ev.PresenceChanged:
         """The event of a change by the user's word."""
@@ -140,18 +151,55 @@ class Conversation:
         self.presence.stop()
         if running is not None:
             running.cancel.cancel()
+        self.stop_compaction()
+
+    def stop_compaction(self) -> Compaction | None:
+        """A compaction that the user asked for ends without a result; which one that is."""
+        with self.state.lock:
+            asked = self.state.compaction
+        if asked is not None:
+            asked.cancel.cancel()
+        return asked
 
     def _work(self) -> None:
         """The worker's thread: one turn after the other until nothing waits."""
         while (running := self._next()) is not None:
+            if isinstance(running, Compaction):
+                self._compact(running)
+                continue
             end = Turn(self.services, self, Calls(self.services, self), running).run()
             with self.gate.enter(always=True), self.state.lock:
                 self.state.running = None
                 unread, running.unread = running.unread, []
             self._record_end(end, unread)
 
-    def _next(self) -> Running | None:
-        """The next turn. An end that is still to be recorded comes before it."""
+    def _compact(self, asked: Compaction) -> None:
+        """A compaction between turns; who asked gets its answer when it is on disk."""
+        try:
+            answer = self._compacted(asked)
+        except Exception as exc:  # noqa: BLE001 - the top of the compaction: who asked hears of it
+            with self.state.lock:
+                self.state.compaction = None
+            asked.reply.set_exception(exc)
+            return
+        asked.reply.set_result(answer)
+
+    def _compacted(self, asked: Compaction) -> m.ConversationCompactResult:
+        asked.cancel.raise_if_cancelled()
+        if self._unrecorded is not None:
+            raise refuse(t.ErrorCode.INTERNAL, "the disk is full, so nothing could be recorded")
+        event = compact_now(self.services, self.id, asked)
+        result = result_of(event)
+        receipt = CONVERSATION_COMPACT.receipt(asked.command_id, result, seq_of=0)
+        with self.gate.enter(always=True):
+            done = self.append([event], receipt, is_input=False)
+            self.breaker.reset()
+            with self.state.lock:
+                self.state.compaction = None
+        return CONVERSATION_COMPACT.numbered(result, done.first_seq)
+
+    def _next(self) -> Running | Compaction | None:
+        """The next turn or compaction. An end that is still to be recorded comes before it."""
         if self._unrecorded is not None and self._append_once(self._unrecorded) is not None:
             self._unrecorded = None
         with self.gate.enter(always=True):

@@ -49,6 +49,10 @@ def _turn_interrupt(result: m.TurnInterruptResult, base: int) -> m.TurnInterrupt
     )
 
 
+def _compact(result: m.ConversationCompactResult, base: int) -> m.ConversationCompactResult:
+    return replace(result, seq=base + result.seq)
+
+
 def _resume(result: m.ConversationResumeResult, base: int) -> m.ConversationResumeResult:
     return result  # it holds no number
 
@@ -59,6 +63,7 @@ TURN_STEER: Final = Form("turn.steer", m.TurnSteerResult, _turn_steer)
 TURN_INTERRUPT: Final = Form("turn.interrupt", m.TurnInterruptResult, _turn_interrupt)
 APPROVAL_RESPOND: Final = Form("approval.respond", m.ApprovalRespondResult, _approval)
 PRESENCE_SET: Final = Form("presence.set", m.PresenceSetResult, _presence)
+CONVERSATION_COMPACT: Final = Form("conversation.compact", m.ConversationCompactResult, _compact)
 # A union of results is no type to mypy; the codec reads it all the same.
 CONVERSATION_RESUME: Final[Form[m.ConversationResumeResult]] = Form(
     "conversation.resume", cast(Any, m.ConversationResumeResult), _resume

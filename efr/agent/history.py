@@ -60,7 +60,9 @@ class Newest:
     model: str | None
     cwd: str
     context_tokens: int | None  # None: no real count, or it did not end in the usual way
-    effort: str | None = None
+    effort: str | None
+    turn_id: str
+    end: int  # the number of the event that ended it
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,8 @@ def read_history(conn: Any, conversation_id: str, *, running: bool = False) -> H
     newest = None
     if rows:
         last = max(rows, key=log_of.place)
-        newest = _newest(log_of.events(last.id), max(_seq(summary), _seq(pruning)))
+        events, compacted = log_of.events(last.id), max(_seq(summary), _seq(pruning))
+        newest = _newest(last.id, log_of.place(last), events, compacted)
     ordered = tuple(turn for _, turn in sorted(turns, key=lambda one: one[0]))
     return History(ordered, newest, None if summary is None else summary.compaction)
 
@@ -242,7 +245,9 @@ def _events(conn: Any, conversation_id: str, turn_id: str) -> list[tuple[int, ev
     return found
 
 
-def _newest(events: Sequence[tuple[int, ev.Event]], compacted_seq: int) -> Newest | None:
+def _newest(
+    turn_id: str, end: int, events: Sequence[tuple[int, ev.Event]], compacted_seq: int
+) -> Newest | None:
     """`compacted_seq`: of the newest compaction. A count from before it counts no more."""
     started = next((e for _, e in events if isinstance(e, ev.TurnStarted)), None)
     if started is None:
@@ -255,9 +260,15 @@ def _newest(events: Sequence[tuple[int, ev.Event]], compacted_seq: int) -> Newes
             counted = answered and event.usage is not None and event.usage.context_tokens > 0
             tokens = event.context.tokens if counted and event.context is not None else None
     settings = started.settings
-    if settings is None:
-        return Newest(None, started.cwd, tokens)
-    return Newest(settings.model, started.cwd, tokens, settings.effort)
+    model = None if settings is None else settings.model
+    effort = None if settings is None else settings.effort
+    return Newest(model, started.cwd, tokens, effort, turn_id, end)
+
+
+def base_tokens(history: History, model: str) -> int | None:
+    """The newest real count, when the next estimate of that model may start from it."""
+    newest = history.newest
+    return newest.context_tokens if newest is not None and newest.model == model else None
 
 
 def _within_net(turns: list[list[Piece]], limit_bytes: int) -> list[list[Piece]]:

@@ -68,6 +68,10 @@ class Readers(Protocol):
         ...
 
 
+class NoModelsYet(Exception):
+    """The provider's list needs its first fetch; the same request is right after it."""
+
+
 class Models(settings.Models, Protocol):
     """Who answers, and whether their list of models is there yet."""
 

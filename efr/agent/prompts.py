@@ -23,10 +23,6 @@ from efr.wire import types as t
 from efr.wire.errors import refuse
 
 
-class NoModelsYet(Exception):
-    """The provider's list needs its first fetch; the same request is right after it."""
-
-
 @dataclass(frozen=True)
 class Sending:
     """One `prompt.send` while it is worked on."""

@@ -9,10 +9,12 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from efr.agent.preamble import UserLines
 from efr.base.cancel import Cancel
+from efr.wire import methods as m
 from efr.wire import types as t
 
 
@@ -66,12 +68,24 @@ class Running:
         return not self.steering_closed and not self.interrupted
 
 
+@dataclass(eq=False)
+class Compaction:
+    """A compaction that the user asked for; it waits for the worker or runs there."""
+
+    command_id: str
+    focus: str | None
+    cancel: Cancel = field(default_factory=Cancel)
+    reply: Future[m.ConversationCompactResult] = field(default_factory=Future)
+    started: bool = False
+
+
 class State:
-    """The queue, the running turn, and whether a worker looks after them."""
+    """The queue, the running turn or compaction, and whether a worker looks after them."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()  # "conversation"
         self.running: Running | None = None
+        self.compaction: Compaction | None = None
         self.working = False  # a worker thread exists and will look at the queue again
         self.stopping = False
         self.gone = False  # its creation failed, or it was deleted
@@ -86,7 +100,7 @@ class State:
     def idle(self) -> bool:
         """Nothing runs and nothing waits."""
         with self.lock:
-            return self.running is None and not self._queue
+            return self.running is None and self.compaction is None and not self._queue
 
     def add(self, prompt: Prompt) -> bool:
         """Queues a prompt (a resent one first). True: a worker must be started."""
@@ -99,9 +113,21 @@ class State:
             self.working = True
             return start
 
-    def next(self, *, may_start: bool) -> Running | None:
-        """Starts the next prompt; None: there is none (or it may not), and the worker ends."""
+    def begin(self, compaction: Compaction) -> bool:
+        """A compaction comes before what waits. True: a worker must be started."""
         with self.lock:
+            self.compaction = compaction
+            start = not self.working
+            self.working = True
+            return start
+
+    def next(self, *, may_start: bool) -> Running | Compaction | None:
+        """Starts the compaction or the next prompt; None: there is none (or it may not), and the
+        worker ends."""
+        with self.lock:
+            if self.compaction is not None and not self.compaction.started:
+                self.compaction.started = True
+                return self.compaction
             if self.stopping or self.gone or not may_start or not self._queue:
                 self.working = False
                 return None

@@ -19,7 +19,7 @@ from efr.agent.forms import (
 )
 from efr.agent.ports import Caller
 from efr.agent.preamble import UserLines
-from efr.agent.queue import Prompt, Running, Steer
+from efr.agent.queue import Compaction, Prompt, Running, Steer
 from efr.agent.sizes import check_context, check_text
 from efr.store import queries
 from efr.store.errors import NotPending
@@ -258,6 +258,30 @@ def _apply(conversation: Conversation, plan: _Interrupt) -> None:
     conversation.state.withdraw(plan.withdrawn)
     if plan.prompt is not None:
         conversation.add(plan.prompt)
+
+
+# conversation.compact ----------------------------------------------------------------------
+
+
+def begin_compaction(conversation: Conversation, params: m.ConversationCompactParams) -> Compaction:
+    """The compaction of that command: the one that runs, or a new one. Raises `conflict`."""
+    if params.focus is not None:
+        check_text(params.focus, "the focus")
+    with conversation.gate.enter():
+        conversation.check_open()
+        with conversation.state.lock:
+            asked = conversation.state.compaction
+        if asked is not None and asked.command_id == params.command_id:
+            return asked
+        if asked is not None:
+            raise refuse(t.ErrorCode.CONFLICT, "a compaction of this conversation runs already")
+        if not conversation.state.idle:
+            raise refuse(
+                t.ErrorCode.CONFLICT, "a turn runs in this conversation, or a prompt waits"
+            )
+        asked = Compaction(params.command_id, params.focus)
+        conversation.begin_compaction(asked)
+    return asked
 
 
 # approval.respond, input.respond ------------------------------------------------------------

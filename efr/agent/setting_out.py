@@ -16,7 +16,7 @@ from typing import Any
 from efr.agent.commit import TurnLog
 from efr.agent.context import Context
 from efr.agent.frame import Frame, frame_of
-from efr.agent.history import History, context_of, read_history
+from efr.agent.history import History, base_tokens, context_of, read_history
 from efr.agent.instructions import instructions
 from efr.agent.place import Place
 from efr.agent.preamble import LiveState, Move, render
@@ -106,7 +106,7 @@ def set_out(
         user_dir=user_dir,
         shell_start=prompt.shell_dir or user_dir,
         scratch=scratch,
-        base_tokens=_base(history, resolved),
+        base_tokens=base_tokens(history, resolved.model.id),
     )
 
 
@@ -177,9 +177,3 @@ def _follow_user(
             except ShellError as exc:
                 stayed = str(exc)
     return Move(history.newest.cwd, stayed)
-
-
-def _base(history: History, resolved: Resolved) -> int | None:
-    newest = history.newest
-    same = newest is not None and newest.model == resolved.model.id
-    return newest.context_tokens if newest is not None and same else None

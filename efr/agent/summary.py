@@ -52,6 +52,9 @@ _CUT_OFF = {
 }
 
 
+_LARGEST_BYTES = 512 * 1024  # 16 times what is asked for: the event has to fit into a frame
+
+
 class SummaryFailed(Exception):
     """The model gave no summary; the message says why."""
 
@@ -83,4 +86,6 @@ def read_summary(
     text = clean_text(folded.message.text).strip()
     if not text:
         raise SummaryFailed("the answer was empty")
+    if len(text.encode()) > _LARGEST_BYTES:
+        raise SummaryFailed("the answer was far longer than a summary")
     return text, folded.usage

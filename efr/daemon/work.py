@@ -83,7 +83,7 @@ class ConversationWork:
         self._undos = undos
 
     def runs(self, conversation_id: str) -> bool:
-        """A turn runs or a prompt waits."""
+        """A turn or a compaction runs, or a prompt waits."""
         return self._agent.runs(conversation_id)
 
     def undo_runs(self, conversation_id: str) -> bool:
@@ -96,6 +96,7 @@ class ConversationWork:
 
     def stop(self, conversation_id: str, caller: Caller) -> int:
         """Ends everything in it. Blocks."""
+        self._agent.stop_compaction(conversation_id, STOP_S)
         self._stop_turn(conversation_id, caller)
         stopped = self._jobs.stop_all(conversation_id)
         self._shells.close(conversation_id)

@@ -125,7 +125,7 @@ def test_an_empty_steer_is_invalid(world: World) -> None:
 def test_texts_of_any_size_leave_a_conversation_that_can_be_read(world: World) -> None:
     held = HeldTool()
     world.tools.look.do = held
-    world.provider.answers(calls(ONE), said("read"))
+    world.provider.answers(calls(ONE), said("a summary of what fits"), said("read"))
     with pytest.raises(Refusal, match="at most 4194304 are taken"):
         world.send("ü" * 2_097_153)
     with pytest.raises(Refusal, match="context has"):

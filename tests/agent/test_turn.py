@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from efr.agent.prompts import NoModelsYet
+from efr.agent.ports import NoModelsYet
 from efr.config.schema import Conversation, Model, Settings
 from efr.providers import errors as provider
 from efr.providers.canonical import (

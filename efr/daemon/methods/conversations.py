@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
+from efr.agent.ports import NoModelsYet
 from efr.daemon import log_reads
 from efr.daemon.recent import Asker, Machine, recent
 from efr.daemon.rooms import Rooms, caller_of
 from efr.daemon.subscriptions import Subscription
 from efr.daemon.watches import Watch
-from efr.threads.requests import Call
+from efr.threads.requests import Call, Later
 from efr.wire import methods as m
 from efr.wire import types as t
 
@@ -37,6 +38,29 @@ def conversation_resume(
 ) -> m.ConversationResumeResult:
     """Makes an older conversation that of a slot of the caller's terminal."""
     return rooms.agent.conversation_resume(params, caller_of(call.peer))
+
+
+def conversation_compact(rooms: Rooms, params: m.ConversationCompactParams, call: Call) -> Later:
+    """Compacts a conversation. Who asked may leave; the compaction goes on."""
+
+    def compact() -> m.ConversationCompactResult | Later:
+        try:
+            return rooms.agent.conversation_compact(params, call.cancel)
+        except NoModelsYet:
+            again = partial(conversation_compact, rooms, params, call)
+            return rooms.waits.for_models(call, again)
+
+    return rooms.waits.errand(call, compact)
+
+
+def conversation_context(
+    rooms: Rooms, params: m.ConversationContextParams, call: Call
+) -> m.ConversationContextResult | Later:
+    """What fills the context; later, when it needs a list of models that is not there yet."""
+    try:
+        return rooms.agent.conversation_context(params)
+    except NoModelsYet:
+        return rooms.waits.for_models(call, partial(conversation_context, rooms, params, call))
 
 
 def conversations_watch(rooms: Rooms, params: m.ConversationsWatchParams, call: Call) -> Watch:

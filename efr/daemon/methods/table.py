@@ -33,6 +33,8 @@ SERVED: dict[str, Callable[[Rooms, Any, Call], Any]] = {
     "conversation.subscribe": conversations.conversation_subscribe,
     "conversation.history": conversations.conversation_history,
     "conversation.search": search.conversation_search,
+    "conversation.context": conversations.conversation_context,
+    "conversation.compact": conversations.conversation_compact,
     "conversation.resume": conversations.conversation_resume,
     "conversation.delete": deletes.conversation_delete,
     "prompt.send": turns.prompt_send,

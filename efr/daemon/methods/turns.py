@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from efr.agent.prompts import NoModelsYet
+from efr.agent.ports import NoModelsYet
 from efr.daemon.rooms import Rooms, caller_of
 from efr.threads.requests import Call, Later
 from efr.wire import methods as m
