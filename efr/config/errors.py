@@ -61,12 +61,14 @@ class FileChanged(RegistryError):
 
 
 class WriteFailed(Exception):
-    """config.toml was not written. The message says why, `path` which file."""
+    """config.toml was not written. The message says why, `path` which file, and `read_only` whether
+    nobody with our rights can write there."""
 
-    def __init__(self, path: Path, why: str) -> None:
+    def __init__(self, path: Path, why: str, *, read_only: bool = False) -> None:
         super().__init__(f"{path}: {why}")
         self.path = path
         self.why = why
+        self.read_only = read_only
 
 
 class ChangedMeanwhile(WriteFailed):

@@ -6,8 +6,9 @@ rule that says less or more than its writer meant is an error and not a surprise
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Final
 
 from efr.config.places import Path
 from efr.config.schema import CommandEntry, ExitEntry, RuleEntry, Settings
@@ -42,6 +43,32 @@ def rules_of(settings: Settings) -> tuple[Rule, ...]:
 def rule_of(entry: RuleEntry) -> Rule:
     """One rule. Raises NoResource."""
     return Rule(entry.action, _resource(entry), entry.effect)
+
+
+def entry_of(rule: Rule, matches: Sequence[str] = ()) -> dict[str, Any]:
+    """A rule as the file has it, with examples that it has to match."""
+    examples = {"matches": list(matches)} if matches else {}
+    resource = _resource_of(rule.resource)
+    return {"action": rule.action, "resource": resource, "effect": rule.effect, **examples}
+
+
+def _resource_of(resource: Resource) -> Any:
+    if isinstance(resource, ClassIs):
+        return {"class": resource.name}
+    if isinstance(resource, Under):
+        return {"under": resource.path}
+    if isinstance(resource, CommandIs):
+        return {"command": _given(resource)}
+    return {"exit": _given(resource)} if isinstance(resource, ExitIs) else resource
+
+
+def _given(value: CommandIs | ExitIs) -> dict[str, Any]:
+    """The members that say something."""
+    return {
+        field.name: list(found) if isinstance(found, tuple) else found
+        for field in fields(value)
+        if (found := getattr(value, field.name)) not in (None, (), 0)
+    }
 
 
 def _resource(entry: RuleEntry) -> Resource:

@@ -8,6 +8,7 @@ thread; blocks on the file system.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from efr.base.files import make_private_dir, write_atomic
 from efr.config.errors import ChangedMeanwhile, ConfigError, LinkToNothing, WriteFailed
 from efr.config.load import read, read_file
 
+_READ_ONLY: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 TRIES: Final = 3  # plans of one change; a file that changes faster is being written by somebody
 
 
@@ -61,7 +63,8 @@ def save(original: Original, text: str) -> None:
                 raise ChangedMeanwhile(original.real)
             write_atomic(original.real, text.encode())
     except OSError as exc:
-        raise WriteFailed(original.real, f"it cannot be written: {exc.strerror}") from exc
+        why, read_only = f"it cannot be written: {exc.strerror}", exc.errno in _READ_ONLY
+        raise WriteFailed(original.real, why, read_only=read_only) from exc
 
 
 def change(path: Path, plan: Callable[[Original], str | None]) -> Original | None:
