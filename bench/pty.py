@@ -27,7 +27,6 @@ from efr.base.ids import SystemIds
 from efr.shell.contract import (
     BusyCommand,
     CallEnd,
-    InputState,
     InputWait,
     LeftEnd,
     ShellCall,
@@ -205,7 +204,7 @@ class Nobody:
 
     def left_behind(self, conversation_id: str, command: BusyCommand) -> None: ...
 
-    def left_input_changed(self, conversation_id: str, call_id: str, state: InputState) -> None: ...
+    def left_input_changed(self, conversation_id: str, command: BusyCommand) -> None: ...
 
     def left_ended(
         self, conversation_id: str, call_id: str, how: LeftEnd, exit_code: int | None

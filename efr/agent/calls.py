@@ -22,6 +22,7 @@ from efr.agent.services import Services
 from efr.agent.setting_out import Setting
 from efr.policy.needs import CallNeeds, Decision
 from efr.providers.canonical import ToolCallBlock, ToolResultBlock
+from efr.shell.contract import Approver
 from efr.store.errors import NotPending
 from efr.tools.contract import BadInput, Tool, ToolContext, ToolResult, Where
 from efr.tools.file_views import FileViews
@@ -63,6 +64,7 @@ class _Call:
     running: Running
     started: bool = field(default=False)
     shown: str | None = None  # the preview of its question
+    approved_by: Approver | None = None  # None: nobody had to be asked
 
 
 class Calls:
@@ -95,6 +97,7 @@ class Calls:
             refused = self._ask(call, tool, where, needs, decision)
             if refused is not None:
                 return self._answer(call, _failed(refused))
+            call.approved_by = "you"
         return self._answer(call, self._execute(call, tool, where, needs))
 
     def skip(
@@ -210,6 +213,7 @@ class Calls:
             views=self._owner.views,
             shown=call.shown,
             needs=needs,
+            approved_by=call.approved_by,
         )
         call.running.call_id = call.id
         try:

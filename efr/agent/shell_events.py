@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 from concurrent.futures import Future
 
+from msgspec.structs import asdict
+
 from efr.agent.ports import Writer
 from efr.shell.contract import BusyCommand, InputState, LeftEnd
 from efr.store.batch import Batch, Committed, NewEvent
@@ -41,27 +43,18 @@ class ShellEvents:
 
     def left_behind(self, conversation_id: str, command: BusyCommand) -> None:
         """A command runs on after its call answered the model."""
-        self._record(
-            conversation_id,
-            ev.ShellCommandDetached(
-                call_id=command.call_id,
-                command=command.line[:_NAMED],
-                since=t.time_from_us(command.since_us),
-                contained=command.contained,
-                input=t.InputWait(command.input.wait),
-                looks_secret=command.input.looks_secret,
-                prompt=_row(command.input),
-            ),
-        )
+        event = ev.ShellCommandDetached(**asdict(shell_busy(command)))
+        self._record(conversation_id, event)
 
-    def left_input_changed(self, conversation_id: str, call_id: str, state: InputState) -> None:
+    def left_input_changed(self, conversation_id: str, command: BusyCommand) -> None:
         """What a command left running waits for changed."""
+        state = command.input
         self._record(
             conversation_id,
             ev.ShellCommandInputChanged(
-                call_id=call_id,
+                call_id=command.call_id,
                 input=t.InputWait(state.wait),
-                contained=False,
+                contained=command.contained,
                 looks_secret=state.looks_secret,
                 prompt=_row(state),
             ),
@@ -83,6 +76,21 @@ class ShellEvents:
             log.warning("a hidden shell reported after the store was closed")
         else:
             reply.add_done_callback(_log_failure)
+
+
+def shell_busy(command: BusyCommand) -> t.ShellBusy:
+    """The command that holds a hidden shell, as the protocol tells it."""
+    by = command.approved_by
+    return t.ShellBusy(
+        call_id=command.call_id,
+        command=command.line[:_NAMED],
+        since=t.time_from_us(command.since_us),
+        contained=command.contained,
+        input=t.InputWait(command.input.wait),
+        looks_secret=command.input.looks_secret,
+        prompt=_row(command.input),
+        approved_by=None if by is None else t.ApprovedBy(by),
+    )
 
 
 def _row(state: InputState) -> str | None:

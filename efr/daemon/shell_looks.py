@@ -13,7 +13,7 @@ from typing import Protocol
 
 from efr.agent.ports import TimerEntry, Timers
 from efr.base.clock import Clock
-from efr.shell.contract import BusyCommand, InputState, LeftEnd, LeftListener, ShellListener
+from efr.shell.contract import BusyCommand, LeftEnd, LeftListener, ShellListener
 from efr.shell.shells import IDLE_LOOK_S, LOOK_S
 
 _log = logging.getLogger("efr.daemon")
@@ -51,6 +51,10 @@ class ShellLooks:
             if self._next is not None:
                 self._next[1].cancel()
 
+    def look_soon(self) -> None:
+        """Somebody stops a command or closes a shell: what comes of it is looked at."""
+        self._look_within(LOOK_S)
+
     def started(self, conversation_id: str, pty_id: str, cwd: str, pid: int) -> None:
         """A shell runs, and will be idle one day."""
         self._passed_to.started(conversation_id, pty_id, cwd, pid)
@@ -69,9 +73,9 @@ class ShellLooks:
         self._passed_to.left_behind(conversation_id, command)
         self._look_within(LOOK_S)
 
-    def left_input_changed(self, conversation_id: str, call_id: str, state: InputState) -> None:
+    def left_input_changed(self, conversation_id: str, command: BusyCommand) -> None:
         """What a command left running waits for changed."""
-        self._passed_to.left_input_changed(conversation_id, call_id, state)
+        self._passed_to.left_input_changed(conversation_id, command)
 
     def left_ended(
         self, conversation_id: str, call_id: str, how: LeftEnd, exit_code: int | None

@@ -23,6 +23,13 @@ class Row(StaticDefaultDict[int, Char]):
         self.wraps = False
         self.wide = False
 
+    def cut(self, columns: int) -> None:
+        """Drops the cells from `columns` on; half of a wide character leaves a blank."""
+        if columns in self and self[columns].data == "":
+            self[columns - 1] = self[columns - 1]._replace(data=" ")
+        for x in [x for x in self if x >= columns]:
+            del self[x]
+
     @property
     def text(self) -> str:
         """What it says; without trailing blanks unless it goes on in the next row."""
@@ -48,6 +55,14 @@ class Rows:
     def get(self, y: int) -> Row | None:
         """The row when it was written to."""
         return self._rows[y]
+
+    def resize(self, count: int, columns: int) -> None:
+        """Adds blank rows at the end or drops the last ones, and what is right of `columns`."""
+        self._rows[count:] = []
+        self._rows += [None] * (count - len(self._rows))
+        for row in self._rows:
+            if row is not None:
+                row.cut(columns)
 
     def clear(self) -> None:
         """Blanks all."""

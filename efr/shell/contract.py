@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 T = TypeVar("T")
 
 InputWait = Literal["none", "visible", "hidden"]
+Approver = Literal["you", "your_rule", "reviewer", "full_mode"]  # who let a command run
 EndKind = Literal[
     "exited",  # the command ended; exit_code is set
     "not_run",  # nothing ran: an open quote, a parse error, a line that cannot be typed
@@ -32,7 +33,7 @@ class ShellCall:
 
     `interactive`: approved although it may wait for keys. `nested`: typed into whatever shell is
     in front, between sentinels. A contained call's line is efr's own fixed one, and it ends only
-    after the mark with its nonce.
+    after the mark with its nonce. `approved_by`: None when nobody had to allow it.
     """
 
     call_id: str
@@ -41,6 +42,7 @@ class ShellCall:
     interactive: bool = False
     nested: bool = False
     nonce: str | None = None
+    approved_by: Approver | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class BusyCommand:
     left: bool
     input: InputState
     full_screen: bool
+    approved_by: Approver | None = None
 
 
 LeftEnd = Literal["ended", "stopped", "limit", "closed", "shell_exited"]
@@ -115,13 +118,34 @@ class LeftListener(Protocol):
     def left_behind(self, conversation_id: str, command: BusyCommand) -> None:
         """Its call answers now; the command goes on."""
 
-    def left_input_changed(self, conversation_id: str, call_id: str, state: InputState) -> None:
+    def left_input_changed(self, conversation_id: str, command: BusyCommand) -> None:
         """What it waits for changed."""
 
     def left_ended(
         self, conversation_id: str, call_id: str, how: LeftEnd, exit_code: int | None
     ) -> None:
         """It ended, or the shell did."""
+
+
+class Size(NamedTuple):
+    """Of a terminal, in characters."""
+
+    columns: int
+    rows: int
+
+
+class Tap(Protocol):
+    """Follows one PTY from the moment it was added. Every method runs on pty-reader, in stream
+    order, and must be quick."""
+
+    def printed(self, offset: int, data: bytes) -> None:
+        """The bytes from `offset` on; they are recorded."""
+
+    def resized(self, offset: int, size: Size) -> None:
+        """The terminal has this size from the byte at `offset` on."""
+
+    def over(self) -> None:
+        """The shell is gone. The last call."""
 
 
 class Recorder(Protocol):

@@ -1,6 +1,7 @@
 """What can go wrong with a hidden shell. `daemon` maps these to wire codes; none holds typed text.
 
-`NoSuchCall` is `not_found`, `NotWaiting` is `conflict`, `BadAnswer` is `invalid`.
+`NoSuchCall` is `not_found`, `NotWaiting` and `CommandRuns` are `conflict`, `BadAnswer` is
+`invalid`.
 """
 
 from __future__ import annotations
@@ -33,6 +34,14 @@ class NoSuchCall(ShellError):
 
     def __init__(self, call_id: str) -> None:
         super().__init__(f"no call {call_id} runs here")
+        self.call_id = call_id
+
+
+class CommandRuns(ShellError):
+    """The call's command runs and was not left: its turn is what can be stopped."""
+
+    def __init__(self, call_id: str) -> None:
+        super().__init__(f"call {call_id} has not answered")
         self.call_id = call_id
 
 

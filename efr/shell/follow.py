@@ -205,7 +205,7 @@ class Follower:
         began, end = self._run.began or 0, self._shell.seen.size
         self._last_live = now
         self._told = end
-        tail = self._tail(began, end, self._limits.rows)
+        tail = self._tail(began, end, self._shell.limits.rows)
         if tail != self._told_tail:
             self._told_tail = tail
             self._watcher.output(tail, end - began)
@@ -214,7 +214,7 @@ class Follower:
         """The last of the output so far, as text."""
         if self._shell.seen.alternate:
             return "\n".join(self._shell.view(rows, self._is_pressing).rows).strip("\n")
-        return live_tail(self._shell.read, began, end, self._limits)
+        return live_tail(self._shell.read, began, end, self._shell.limits)
 
     # Ends.
 
@@ -280,4 +280,4 @@ class Follower:
     def _output(self, end: int) -> tuple[str, bool]:
         if self._run.began is None:
             return "", False
-        return output_text(self._shell.read, self._run.began, end, self._limits)
+        return output_text(self._shell.read, self._run.began, end, self._shell.limits)

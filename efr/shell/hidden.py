@@ -7,6 +7,7 @@ with the process; what is slow happens outside of it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import signal
@@ -17,7 +18,14 @@ from efr.base.cancel import Cancel
 from efr.shell import notes
 from efr.shell.answers import check_text, type_answer
 from efr.shell.contract import BusyCommand, CallEnd, CallWatcher, InputWait, ShellCall
-from efr.shell.errors import CannotMove, NoSuchCall, NotWaiting, ShellError
+from efr.shell.errors import (
+    CannotMove,
+    CommandRuns,
+    NoSuchCall,
+    NotWaiting,
+    PtyClosed,
+    ShellError,
+)
 from efr.shell.follow import Follower
 from efr.shell.integration import ShellDirectory
 from efr.shell.left import LeftCommands, describe
@@ -116,6 +124,12 @@ class HiddenShell:
             return describe(runs[0], process, self._limits) if runs and process else None
 
     @property
+    def terminal(self) -> ShellProcess | None:
+        """Its terminal, for those who look at it from outside; None when it does not run."""
+        with self._changed:
+            return None if self._ended else self._process
+
+    @property
     def _open_runs(self) -> list[Run]:
         """The runs that are typed and have not ended, the one in front first. Under the lock."""
         if self._process is None or self._ended:
@@ -163,6 +177,8 @@ class HiddenShell:
         process = self._process
         assert process is not None  # there is a turn only with a process
         self._forget_settings()
+        with contextlib.suppress(PtyClosed, TimeoutError):  # then the wait for its end says so
+            process.resize_back()
         keys = run.sentinel.keys if run.sentinel is not None else typed_line(call.line)
         process.type(keys)
         end = Follower(process, run, cancel, watcher, self._interactive_s()).follow()
@@ -411,13 +427,27 @@ class HiddenShell:
     # Commands left running.
 
     def interrupt(self, call_id: str) -> None:
-        """SIGINT to the command left running, as Ctrl+C. Raises NoSuchCall."""
-        with self._changed:
-            runs, process = self._open_runs, self._process
-        run = next((run for run in runs if run.call.call_id == call_id and run.left), None)
-        if run is None or process is None:
-            raise NoSuchCall(call_id)
+        """Stops the command left running: as Ctrl+C, then harder. Raises NoSuchCall, and
+        CommandRuns when its call has not answered."""
+        run = self._left_of(call_id)
+        process = self._process
+        assert process is not None  # it runs in it
         self._left.interrupt(run, process)
+
+    def check_stop(self, call_id: str, close: bool) -> None:
+        """Raises what `interrupt` would, or what speaks against a close for `call_id`: only a shell
+        whose command it is, or that runs nothing, is closed."""
+        if not close or self.busy:
+            self._left_of(call_id)
+
+    def _left_of(self, call_id: str) -> Run:
+        with self._changed:
+            runs = self._open_runs
+            called = any(ticket.call_id == call_id for ticket in self._calls)
+        run = next((run for run in runs if run.call.call_id == call_id and run.left), None)
+        if run is not None:
+            return run
+        raise CommandRuns(call_id) if called else NoSuchCall(call_id)
 
     def tend(self) -> None:
         """A look at a command left running, and at a shell that does not go. Does not block."""
@@ -439,7 +469,9 @@ class HiddenShell:
                 return 0.0
             if not process.state.at_prompt and process.state.phase is not Phase.UNMARKED:
                 return 0.0
-            return now - max(self._idle_since, process.last_output)
+            if process.is_watched:
+                return 0.0
+            return now - max(self._idle_since, process.last_output, process.last_used)
 
 
 class _Nobody:

@@ -4,15 +4,18 @@ The result equals the screen that saw every byte (a property test says so). Why 
 output that never moves the cursor up, sets a mode or starts a string ("downhill", see
 `scanner.py`) scrolls the whole screen away once two screenfuls of newlines came. So it is enough to
 go on at a line start with that many newlines after it, in the colours that the skipped part left.
+Of the rows above the screen the newest are kept, as text; a jump leaves 200 of them.
 """
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Final
 
+from efr.shell.contract import Size
 from efr.shell.feeder import Feeder
 from efr.shell.scanner import NOTEWORTHY, PlainRun
 from efr.shell.screen import TerminalScreen
@@ -24,17 +27,27 @@ _RESET: Final = re.compile(rb"\x1b\[0*m")
 _BLOCK: Final = 1 << 20  # bytes read at once while catching up
 _WINDOW: Final = 64 << 10  # bytes read at once from behind: some screenfuls; 1/8 is worth a jump
 _SLICE: Final = 16 << 10  # bytes fed between two looks at `stop`
+_SCROLLBACK: Final = 200  # rows above the screen that a jump reads: what a snapshot usually has
 _LONGEST_COLOUR: Final = 256  # bytes of one colour sequence
 
 
 class LazyScreen:
-    """A screen and how far it has been fed. One thread at a time."""
+    """A screen and how far it has been fed. One thread at a time, but for `resize`."""
 
-    def __init__(self, columns: int, rows: int, start: int = 0, window: int = _WINDOW) -> None:
-        self.screen = TerminalScreen(columns, rows)
+    def __init__(
+        self,
+        columns: int,
+        rows: int,
+        start: int = 0,
+        window: int = _WINDOW,
+        scrollback: int = 0,
+    ) -> None:
+        self.screen = TerminalScreen(columns, rows, scrollback)
         self.position = start
         self._feeder = Feeder(self.screen)
-        self._newlines = 2 * rows
+        self._scrollback = min(scrollback, _SCROLLBACK)
+        self._newlines = 2 * rows + self._scrollback
+        self._sizes: deque[tuple[int, Size]] = deque()  # not reached yet, in order
         self._window = window
         self._worth_it = window // 8
 
@@ -47,6 +60,28 @@ class LazyScreen:
     ) -> bool:
         """Feeds up to offset `end`. `runs` are the scanner's long plain runs, in order; those that
         end after `end` do no harm. False when `stop` said to go on later."""
+        runs = tuple(runs)
+        while self._sizes and self._sizes[0][0] <= end:
+            offset, size = self._sizes[0]
+            if not self._catch_up(read, offset, runs, stop):
+                return False
+            self._sizes.popleft()
+            self.screen.resize(size.rows, size.columns)
+            self._newlines = 2 * size.rows + self._scrollback
+        return self._catch_up(read, end, runs, stop)
+
+    def resize(self, offset: int, size: Size) -> None:
+        """Has the screen this size from the byte at `offset` on. Any thread, before `end` of a
+        `catch_up` lies behind it."""
+        self._sizes.append((offset, size))
+
+    def _catch_up(
+        self,
+        read: Read,
+        end: int,
+        runs: Iterable[PlainRun],
+        stop: Callable[[], bool] | None,
+    ) -> bool:
         for run in runs:
             run_end = min(run.end, end)
             if run_end - max(run.start, self.position) > self._window:
@@ -125,6 +160,8 @@ class LazyScreen:
         self._feeder.feed(b"".join(reversed(last)))
         self.screen.cursor.x = 0
         self.screen.cursor.y = self.screen.lines - 1
+        self.screen.scrolled.clear()  # they no longer stand right above
+        self.screen.unkept = self.screen.lines
 
 
 def _runs(data: bytes) -> list[int]:

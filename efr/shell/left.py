@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from efr.base.clock import Clock
 from efr.shell import terminal
-from efr.shell.contract import BusyCommand, LeftListener
+from efr.shell.contract import BusyCommand, LeftEnd, LeftListener
 from efr.shell.limits import Limits
 from efr.shell.process import ShellProcess
 from efr.shell.state import Run
@@ -29,6 +29,7 @@ def describe(run: Run, process: ShellProcess, limits: Limits) -> BusyCommand:
         left=run.left,
         input=run.tracker.reported,
         full_screen=process.seen.alternate,
+        approved_by=run.call.approved_by,
     )
 
 
@@ -69,9 +70,14 @@ class LeftCommands:
         return True
 
     def interrupt(self, run: Run, process: ShellProcess) -> None:
-        """Ctrl+C, on a person's word."""
-        run.left_end = "stopped"
-        process.post(terminal.press_interrupt)
+        """Ctrl+C on a person's word; what ignores it is ended harder by the looks that follow."""
+        process.post(lambda _master: self._stop(run, process, "stopped"))
+
+    def _stop(self, run: Run, process: ShellProcess, how: LeftEnd) -> None:
+        if run.ended is None:
+            run.left_end = how
+            now = self._clock.monotonic()
+            self._stopper = Stopper(process.post, process.pid, run, self._limits, now)
 
     def look(self, run: Run, process: ShellProcess, master: int) -> None:
         """One look, and the command's limit. On pty-reader."""
@@ -90,16 +96,16 @@ class LeftCommands:
             state = decide(modes, quiet_s, process.seen.alternate, row, self._limits)
         with process.changed:
             is_new = run.ended is None and run.tracker.look(group, process.pid, lambda: state)
-            reported = run.tracker.reported
         if is_new:
-            self._listener.left_input_changed(self._conversation_id, run.call.call_id, reported)
+            command = describe(run, process, self._limits)
+            self._listener.left_input_changed(self._conversation_id, command)
 
     def _keep_limit(self, run: Run, process: ShellProcess, now: float) -> None:
         if self._stopper is not None:
-            self._stopper.step(now)
+            if not self._stopper.step(now) and run.left_end == "stopped":
+                run.left_end, self._stopper = "ended", None  # it could not be stopped
         elif now >= run.left_at + self._limit_s():
-            run.left_end = "limit"
-            self._stopper = Stopper(process.post, process.pid, run, self._limits, now)
+            self._stop(run, process, "limit")
 
     def over(self) -> None:
         """The command in front ended. On pty-reader."""

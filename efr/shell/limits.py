@@ -35,6 +35,7 @@ class Limits:
     live_bytes: int = 4 << 10  # of output in one live tail
     answer_bytes: int = 1024  # one line for a prompt
     prompt_chars: int = 200  # of the row a program asks in
+    scrollback_rows: int = 5000  # of text above a screen: what a snapshot may ask for
     left_rows: int = 20  # of the screen, for a command left running
     named_chars: int = 200  # of a command's line, where it is named
 

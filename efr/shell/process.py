@@ -11,11 +11,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from efr.base.clock import Clock
 from efr.shell import terminal
-from efr.shell.contract import Link, Reader, Recorder
+from efr.shell.contract import Link, Reader, Recorder, Size, Tap
+from efr.shell.errors import PtyClosed
 from efr.shell.lazy import LazyScreen
 from efr.shell.limits import Limits
 from efr.shell.marks import Mark
@@ -24,10 +26,13 @@ from efr.shell.scanner import Query, Scanner, Sign
 from efr.shell.start import Started
 from efr.shell.state import Phase, Run, ShellState
 from efr.shell.viewer import Seen, View, Viewer
+from efr.wire import types as t
 
 log = logging.getLogger("efr.shell")
 
 T = TypeVar("T")
+
+_KEPT_SIZES: Final = 1000  # more than a person makes while 1 MiB is printed
 
 # When programs may ask their terminal: not at a prompt, where the answer would be typed.
 _ANSWERED: Final = frozenset((Phase.STARTING, Phase.RUNNING, Phase.UNMARKED))
@@ -64,7 +69,7 @@ class ShellProcess:
     ) -> None:
         self.pid = started.spawned.pid
         self.clock = clock
-        self.limits = limits
+        self.limits = limits  # with the terminal's size of now; replaced under `changed`
         self.changed = changed
         self.state = ShellState(started.nonce)  # under `changed`, as all below
         if not started.is_zsh:
@@ -75,12 +80,16 @@ class ShellProcess:
         self.gone = False
         self.exit_code: int | None = None
         self.wants_output = False  # the next chunk wakes those who wait
+        self.last_used = float("-inf")  # when somebody typed, or stopped looking
+        self._own_size = Size(limits.columns, limits.rows)
+        self._sizes: tuple[tuple[int, Size], ...] = ()  # the newest, for replays
+        self._taps: tuple[Tap, ...] = ()
         self._master = started.spawned.master
         self._recorder = recorder
         self._owner = owner
         self._scanner = Scanner(start)
         self._viewer = Viewer(
-            LazyScreen(limits.columns, limits.rows, start),
+            LazyScreen(limits.columns, limits.rows, start, scrollback=limits.scrollback_rows),
             self.read,
             lambda: self.seen,
             self.type,
@@ -113,6 +122,9 @@ class ShellProcess:
             if signs or ended or self.wants_output:
                 self.wants_output = False
                 self.changed.notify_all()
+            taps = self._taps
+        for tap in taps:
+            tap.printed(offset, data)
         if keys:
             self._link.send(keys)
         for run in ended:
@@ -155,6 +167,9 @@ class ShellProcess:
             self.gone = True
             self.exit_code = exit_code
             self.changed.notify_all()
+            taps = self._taps
+        for tap in taps:
+            tap.over()
         self._owner.over(exit_code)
         self._link.close()
         self._recorder.close()
@@ -188,6 +203,62 @@ class ShellProcess:
         """The screen as of now. Blocks while it catches up, at most until `stop` says so; not for
         pty-reader."""
         return self._viewer.look(rows, stop)
+
+    # For those who look at it from outside.
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody follows what it prints."""
+        return bool(self._taps)
+
+    def tap(self, tap: Tap) -> int:
+        """Has `tap` told of everything from the returned offset on. Raises PtyClosed."""
+        with self.changed:
+            if self.gone:
+                raise PtyClosed
+            self._taps += (tap,)
+            return self.seen.size
+
+    def untap(self, tap: Tap) -> None:
+        """Tells it nothing more; one call may still be on its way. May be called twice."""
+        with self.changed:
+            self._taps = tuple(one for one in self._taps if one is not tap)
+            self.last_used = self.clock.monotonic()
+
+    def snapshot(self, scrollback_rows: int) -> tuple[int, t.ScreenSnapshot]:
+        """The screen as of now, and the offset behind what it shows. Blocks; not for pty-reader."""
+        return self._viewer.snapshot(scrollback_rows)
+
+    def sizes(self, start: int, end: int) -> list[tuple[int, Size]]:
+        """The sizes that it got between two offsets (both included), in order."""
+        return [one for one in self._sizes if start <= one[0] <= end]
+
+    def type_for_user(self, keys: bytes) -> None:
+        """Keys of a person, for whatever is in front."""
+        self.last_used = self.clock.monotonic()
+        self._link.send(keys)
+
+    def resize(self, size: Size) -> None:
+        """Gives the terminal another size. Blocks. Raises PtyClosed, TimeoutError."""
+        self.ask(lambda master: self._resize(master, size))
+
+    def resize_back(self) -> None:
+        """Gives an unwatched terminal its own size again, which a look may have changed. Blocks.
+        Raises PtyClosed, TimeoutError."""
+        if not self.is_watched and (self.limits.columns, self.limits.rows) != self._own_size:
+            self.resize(self._own_size)
+
+    def _resize(self, master: int, size: Size) -> None:
+        offset = self._recorder.size
+        terminal.resize(master, size.columns, size.rows)
+        self._recorder.resize(*size)
+        self._viewer.resize(offset, size)
+        with self.changed:
+            self.limits = replace(self.limits, columns=size.columns, rows=size.rows)
+            self._sizes = (*self._sizes[-_KEPT_SIZES:], (offset, size))
+            taps = self._taps
+        for tap in taps:
+            tap.resized(offset, size)
 
     def read(self, start: int, end: int) -> bytes:
         """A piece of the recording; fewer bytes, or none, when some are gone."""

@@ -37,6 +37,7 @@ class TerminalScreen(pyte.Screen):
     def __init__(self, columns: int, lines: int, scrollback: int = 0) -> None:
         self.scrolled: deque[tuple[str, bool]] = deque(maxlen=scrollback)
         self.used_alternate = False
+        self.unkept = 0  # of the rows that leave the top next: stale ones
         super().__init__(columns, lines)
 
     def reset(self) -> None:
@@ -352,6 +353,27 @@ class TerminalScreen(pyte.Screen):
         self.cursor.hidden = False
         self.select_graphic_rendition()
 
+    def resize(self, lines: int | None = None, columns: int | None = None) -> None:
+        """Another size, as xterm does it: rows leave at the top only when the cursor would stand
+        below the last one, and no line is wrapped anew."""
+        lines, columns = lines or self.lines, columns or self.columns
+        if self._main is not None:
+            buffer, cursor, _ = self._main
+            self._resize(buffer, cursor, lines, columns, keep=True)
+            self._main = (buffer, cursor, None)
+        self._resize(self.buffer, self.cursor, lines, columns, keep=self._main is None)
+        self.margins = None
+        self.tabstops = set(range(8, columns, 8))
+        self.lines, self.columns = lines, columns
+
+    def _resize(self, buffer: Rows, cursor: Cursor, lines: int, columns: int, keep: bool) -> None:
+        above = max(0, cursor.y + 1 - lines)
+        if above:
+            self._move_up(buffer, 0, self.lines - 1, above, keep)
+            cursor.y -= above
+        buffer.resize(lines, columns)
+        cursor.x = min(cursor.x, columns)
+
     def _use_alternate(self, on: bool, with_cursor: bool) -> None:
         if on and self._main is None:
             if with_cursor:
@@ -374,11 +396,16 @@ class TerminalScreen(pyte.Screen):
     # Rows.
 
     def _scroll_up(self, top: int, bottom: int, count: int, keep: bool = True) -> None:
-        count = min(count, bottom - top + 1)
-        if keep and top == 0 and self._main is None and self.scrolled.maxlen:
-            for row in map(self.buffer.get, range(count)):
+        keep = keep and top == 0 and self._main is None
+        self._move_up(self.buffer, top, bottom, min(count, bottom - top + 1), keep)
+
+    def _move_up(self, buffer: Rows, top: int, bottom: int, count: int, keep: bool) -> None:
+        if keep and self.scrolled.maxlen:
+            kept = range(min(self.unkept, count), count)
+            self.unkept -= count - len(kept)
+            for row in map(buffer.get, kept):
                 self.scrolled.append((row.text, row.wraps) if row is not None else ("", False))
-        self.buffer.move_up(top, bottom, count)
+        buffer.move_up(top, bottom, count)
 
     def _scroll_down(self, top: int, bottom: int, count: int) -> None:
         self.buffer.move_down(top, bottom, min(count, bottom - top + 1))

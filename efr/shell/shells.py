@@ -59,6 +59,12 @@ class Shells:
             shell = self._shells.get(conversation_id)
         return None if shell is None or shell.ended else shell
 
+    def find(self, pty_id: str) -> HiddenShell | None:
+        """The shell with this terminal, when it has not ended."""
+        with self._lock:
+            shells = list(self._shells.values())
+        return next((one for one in shells if one.pty_id == pty_id and not one.ended), None)
+
     @property
     def count(self) -> int:
         """How many shell processes run."""

@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import os
 import signal
+import struct
 import termios
 from dataclasses import dataclass
 from typing import Final
@@ -42,6 +43,11 @@ def modes(master: int) -> Modes | None:
     except termios.error:
         return None
     return Modes(bool(flags & termios.ICANON), bool(flags & termios.ECHO))
+
+
+def resize(master: int, columns: int, rows: int) -> None:
+    """Another size; the kernel tells the program in front when it is one (SIGWINCH)."""
+    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
 def press_interrupt(master: int) -> None:

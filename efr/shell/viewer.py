@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from efr.base.clock import Clock
+from efr.shell.contract import Size
 from efr.shell.lazy import LazyScreen, Read
 from efr.shell.queries import answer
 from efr.shell.scanner import PlainRun, Query
+from efr.shell.snapshot import snapshot
+from efr.wire import types as t
 
 _SLICE_S: Final = 0.004  # of feeding on pty-reader, before the other PTYs get their turn
 _MOST_REPORTS: Final = 64  # unanswered at once; a program that asks more does not read
@@ -88,13 +92,28 @@ class Viewer:
     def look(self, rows: int, stop: Callable[[], bool] | None = None) -> View:
         """The last `rows` rows up to the cursor, after everything that came so far, or as far as
         it got when `stop` said so."""
+        with self._up_to_date(stop):
+            return self._view(rows)
+
+    def snapshot(self, scrollback_rows: int) -> tuple[int, t.ScreenSnapshot]:
+        """The screen after everything that came so far, and the offset behind that."""
+        with self._up_to_date(None) as screen:
+            return screen.position, snapshot(screen.screen, scrollback_rows)
+
+    def resize(self, offset: int, size: Size) -> None:
+        """The screen has this size from the byte at `offset` on. On pty-reader."""
+        self._screen.resize(offset, size)
+
+    @contextmanager
+    def _up_to_date(self, stop: Callable[[], bool] | None) -> Iterator[LazyScreen]:
+        """The screen to read, fed as far as `stop` lets it; nobody else has it meanwhile."""
         with self._turn:
             self._turn.wait_for(lambda: not self._feeding)
             self._feeding = True
         try:
             self._answer(stop)
             self._catch_up(self._seen().size, stop)
-            return self._view(rows)
+            yield self._screen
         finally:
             if self._stop_feeding():
                 self._nudge()

@@ -15,7 +15,7 @@ from efr.base.cancel import Cancel
 from efr.base.clock import Clock
 from efr.policy.needs import CallNeeds
 from efr.providers.canonical import ToolDefinition
-from efr.shell.contract import CallEnd, CallWatcher, ShellCall
+from efr.shell.contract import Approver, CallEnd, CallWatcher, ShellCall
 from efr.tools.file_views import FileViews
 from efr.wire import types as t
 
@@ -84,6 +84,7 @@ class ToolContext:
     views: FileViews
     shown: str | None = None
     needs: CallNeeds | None = None  # what the call declared and was judged by
+    approved_by: Approver | None = None  # None: nobody had to allow it
 
 
 class Tool(Protocol):

@@ -129,6 +129,7 @@ class ShellTool:
                 call.command,
                 float(call.timeout_seconds),
                 interactive=is_interactive(call.command, split),
+                approved_by=ctx.approved_by,
             ),
             ctx.cancel,
             ctx.watcher,

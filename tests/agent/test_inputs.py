@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -179,15 +180,20 @@ def test_shells_report_into_their_conversation(world: World) -> None:
     report = world.shell_events
     report.started(sent.conversation_id, pty, "/", 77)
     report.cwd_changed(sent.conversation_id, pty, "/tmp")
-    report.left_behind(
-        sent.conversation_id,
-        BusyCommand(call, "x" * 300, world.clock.now_us(), False, True, InputState(), False),
-    )
-    report.left_input_changed(sent.conversation_id, call, InputState("visible"))
+    started = world.clock.now_us()
+    command = BusyCommand(call, "x" * 300, started, True, True, InputState(), False, "you")
+    report.left_behind(sent.conversation_id, command)
+    asks = replace(command, input=InputState("visible", prompt="y" * 300))
+    report.left_input_changed(sent.conversation_id, asks)
     report.left_ended(sent.conversation_id, call, "ended", 0)
     report.exited(sent.conversation_id, pty, None)
     world.wait(ev.ShellExited)
-    assert len(world.wait(ev.ShellCommandDetached).command) == 200
+    left = world.wait(ev.ShellCommandDetached)
+    assert (len(left.command), left.since) == (200, t.time_from_us(started))
+    assert (left.contained, left.approved_by) == (True, t.ApprovedBy.YOU)
+    changed = world.wait(ev.ShellCommandInputChanged)
+    assert (changed.input, changed.contained) == (t.InputWait.VISIBLE, True)
+    assert changed.prompt == "y" * 200
     assert world.kinds(sent.conversation_id)[-6:] == [
         "shell_started",
         "cwd_changed",

@@ -99,7 +99,7 @@ def test_every_report_is_passed_on() -> None:
     world = World()
     world.shell()
     world.left()
-    world.looks.left_input_changed("c", "call", InputState())
+    world.looks.left_input_changed("c", COMMAND)
     world.looks.left_ended("c", "call", "ended", 0)
     world.looks.cwd_changed("c", "p", "/usr")
     world.looks.exited("c", "p", 0)

@@ -18,7 +18,6 @@ from efr.base.clock import Clock, SystemClock
 from efr.shell.contract import (
     BusyCommand,
     CallEnd,
-    InputState,
     InputWait,
     LeftEnd,
     ShellCall,
@@ -114,8 +113,8 @@ class RecordingListener:
     def left_behind(self, conversation_id: str, command: BusyCommand) -> None:
         self._heard.say("left", command.call_id, command)
 
-    def left_input_changed(self, conversation_id: str, call_id: str, state: InputState) -> None:
-        self._heard.say("left_input", call_id, state)
+    def left_input_changed(self, conversation_id: str, command: BusyCommand) -> None:
+        self._heard.say("left_input", command.call_id, command.input)
 
     def left_ended(
         self, conversation_id: str, call_id: str, how: LeftEnd, exit_code: int | None

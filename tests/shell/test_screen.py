@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from efr.shell.contract import Size
 from efr.shell.feeder import Feeder
 from efr.shell.lazy import LazyScreen
 from efr.shell.scanner import Scanner
@@ -64,6 +65,71 @@ def whole(data: bytes) -> TerminalScreen:
     return screen
 
 
+def whole_resized(data: bytes, sizes: list[tuple[int, Size]]) -> TerminalScreen:
+    """The same, with sizes at their offsets."""
+    screen = TerminalScreen(COLUMNS, ROWS)
+    feeder, at = Feeder(screen), 0
+    for offset, size in sizes:
+        feeder.feed(data[at:offset])
+        screen.resize(size.rows, size.columns)
+        at = offset
+    feeder.feed(data[at:])
+    return screen
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 1 << 32))
+def test_a_lazy_screen_that_is_resized_does_too(seed: int) -> None:
+    random_ = random.Random(seed)
+    data = stream_of(random_)
+    offsets = sorted(random_.randint(0, len(data)) for _ in range(random_.randint(1, 5)))
+    sizes = [(at, Size(random_.randint(2, 60), random_.randint(2, 20))) for at in offsets]
+    lazy, scanner = LazyScreen(COLUMNS, ROWS, window=2048), Scanner(long_run=3000)
+    scanner.feed(data)
+    for one in sizes:
+        lazy.resize(*one)
+    for end in (len(data) // 3, len(data)):
+        lazy.catch_up(lambda a, b: data[a:b], end, (*scanner.runs, scanner.open_run))
+
+    assert lazy.screen.state() == whole_resized(data, sizes).state()
+
+
+RESIZED = [  # screen of 6 x 3: what was printed, the new size, the rows, the cursor's (x, y)
+    (b"a\r\nb", (4, 2), ["a", "b"], (1, 1)),
+    (b"a\r\nb\r\nc", (6, 2), ["b", "c"], (1, 1)),
+    (b"a\r\nb\r\nc\x1b[H", (6, 2), ["a", "b"], (0, 0)),
+    (b"abcdef", (4, 3), ["abcd", "", ""], (4, 0)),
+    ("abc漢".encode(), (4, 3), ["abc", "", ""], (4, 0)),
+    (b"a\r\nb", (6, 4), ["a", "b", "", ""], (1, 1)),
+    (b"m\x1b[?1049hx\r\ny\r\nz\x1b[?1049l", (6, 1), ["m"], (1, 0)),
+    (b"1\r\n2\r\n3\x1b[?1049h\x1b[Hx", (6, 2), ["x", ""], (1, 0)),
+]
+
+
+@pytest.mark.parametrize(("printed", "size", "rows", "cursor"), RESIZED)
+def test_a_screen_takes_another_size(
+    printed: bytes, size: tuple[int, int], rows: list[str], cursor: tuple[int, int]
+) -> None:
+    screen = TerminalScreen(6, 3)
+    Feeder(screen).feed(printed)
+    columns, lines = size
+    screen.resize(lines, columns)
+
+    assert screen.texts(0, lines - 1) == rows
+    assert (screen.cursor.x, screen.cursor.y) == cursor
+
+
+def test_the_main_screen_is_resized_behind_the_alternate_one() -> None:
+    screen = TerminalScreen(6, 3, scrollback=9)
+    feeder = Feeder(screen)
+    feeder.feed(b"1\r\n2\r\n3\x1b[?1049h")
+    screen.resize(2, 4)
+    feeder.feed(b"\x1b[?1049l!")
+
+    assert screen.texts(0, 1) == ["2", "3!"]
+    assert list(screen.scrolled) == [("1", False)]
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 1 << 32))
 def test_the_lazy_screen_equals_the_one_that_saw_every_byte(seed: int) -> None:
@@ -97,6 +163,19 @@ def test_plain_output_is_jumped_over() -> None:
     assert sum(read) < len(data) / 10
     assert lazy.screen.texts(ROWS - 2, ROWS - 1) == ["line 199999", ""]
     assert lazy.screen.state() == whole(data[-10_000:][data[-10_000:].index(b"\n") + 1 :]).state()
+
+
+def test_the_rows_above_the_screen_are_kept_and_a_jump_leaves_the_newest() -> None:
+    data = b"".join(b"line %d\r\n" % n for n in range(100_000))
+    lazy, scanner = LazyScreen(COLUMNS, ROWS, scrollback=1000), Scanner()
+    for end in (5000, len(data)):
+        scanner.feed(data[lazy.position : end])
+        lazy.catch_up(lambda a, b: data[a:b], end, (*scanner.runs, scanner.open_run))
+        above = [text for text, _ in lazy.screen.scrolled]
+        shown = lazy.screen.texts(0, 0)[0]
+        newest = int(shown.split()[1])
+        assert above == [f"line {n}" for n in range(newest - len(above), newest)]
+        assert len(above) >= min(200, newest)
 
 
 def test_catching_up_can_be_stopped_and_goes_on() -> None:
