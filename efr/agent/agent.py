@@ -39,6 +39,7 @@ from efr.agent.refusals import refusing
 from efr.agent.report import report
 from efr.agent.routing import Routing, slot_row
 from efr.agent.services import Services
+from efr.agent.shell_stops import SHELL_INTERRUPT, shell_interrupt
 from efr.agent.slots import Continue, PickUp
 from efr.base.cancel import Cancel
 from efr.store import queries
@@ -132,6 +133,12 @@ class Agent:
     def presence_set(self, params: m.PresenceSetParams, caller: Caller) -> m.PresenceSetResult:
         """The user says whether they are there: for one conversation, or all with input."""
         return self._once(params.command_id, PRESENCE_SET, lambda: self._presence_set(params))
+
+    def shell_interrupt(self, params: m.ShellInterruptParams) -> m.ShellInterruptResult:
+        """Stops a command that was left running, or closes its hidden shell."""
+        return self._once(
+            params.command_id, SHELL_INTERRUPT, lambda: shell_interrupt(self._services, params)
+        )
 
     def conversation_resume(
         self, params: m.ConversationResumeParams, caller: Caller

@@ -45,7 +45,10 @@ def input_respond(conversation: Conversation, params: m.InputRespondParams, call
 def note_input(conversation: Conversation) -> None:
     """Keys for the hidden shell are input: who was away is back."""
     with conversation.gate.enter(always=True):
-        conversation.append([], None)
+        if conversation.presence.away:
+            conversation.append([], None)
+        else:  # nothing to record: a key costs no commit
+            conversation.presence.input()
 
 
 def presence_set(

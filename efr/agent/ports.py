@@ -103,6 +103,18 @@ class Shell(HiddenShell, Protocol):
         """The command that holds it."""
         ...
 
+    def check_stop(self, call_id: str, close: bool) -> None:
+        """Raises NoSuchCall or CommandRuns when the stop is not for this call."""
+        ...
+
+    def interrupt(self, call_id: str) -> None:
+        """Stops the command that the call left running. Raises NoSuchCall, CommandRuns."""
+        ...
+
+    def hang_up(self) -> None:
+        """Asks the shell to end; does not wait."""
+        ...
+
     def answer(self, call_id: str, text: str, hidden: bool, manual: bool) -> None:
         """Types a line into the call's command. Raises NoSuchCall, NotWaiting, BadAnswer."""
         ...

@@ -29,6 +29,7 @@ from efr.base.roots import Roots
 from efr.base.version import VERSION
 from efr.config.schema import Settings
 from efr.daemon import leftovers, log_reads
+from efr.daemon.attachments import Attachments
 from efr.daemon.dispatch import Dispatcher, Greeting
 from efr.daemon.live_settings import LiveSettings
 from efr.daemon.methods.table import methods_of
@@ -166,8 +167,10 @@ class Daemon:
         providers = self._providers(started)
         fetcher = CatalogFetcher(providers)
         looks = _WhoLooks()
-        shells = self._start_shells(started, store, timer, looks)
-        rooms = self._start_agent(started, store, timer, providers, fetcher, shells)
+        shells, shell_looks = self._start_shells(started, store, timer, looks)
+        rooms = self._start_agent(
+            started, store, timer, providers, fetcher, shells, shell_looks.look_soon
+        )
         looks.agent, looks.shells = rooms.agent, shells
         for one in not_run:
             _tell_not_run(rooms.agent, one)
@@ -221,7 +224,7 @@ class Daemon:
 
     def _start_shells(
         self, started: Started, store: _Store, timer: Timer, looks: _WhoLooks
-    ) -> Shells:
+    ) -> tuple[Shells, ShellLooks]:
         flusher = RecordingFlusher(partial(self._fatal, "recording-flusher"))
         started.add("the recordings", lambda deadline: flusher.stop())
         flusher.start()
@@ -252,7 +255,7 @@ class Daemon:
         started.add("the looks at the shells", events.stop)
         # A shell that ignores its hang-up is killed while the store can still record it.
         started.add("the shells", lambda deadline: shells.stop_all(deadline - AFTER_SHELLS_S))
-        return shells
+        return shells, events
 
     def _projects(self, home: str) -> KnownProjects:
         env, ids = self._outside.env, self._outside.ids
@@ -268,6 +271,7 @@ class Daemon:
         providers: Providers,
         fetcher: CatalogFetcher,
         shells: Shells,
+        look_at_shells: Callable[[], None],
     ) -> Rooms:
         host = _host(self._outside.env)
         workers = ConversationWorkers(self._clock, self._fatal)
@@ -314,6 +318,9 @@ class Daemon:
             deleter=upkeep.deleter(store.readers, writer, feed, agent, shells),
             record=partial(_record, writer),
             working=lambda: workers.count,
+            hidden=shells,
+            attachments=Attachments(shells.find, store.readers.read, self._roots.recordings),
+            look_at_shells=look_at_shells,
             shells=lambda: shells.count,
         )
 
@@ -389,6 +396,7 @@ class Daemon:
                 approval_local_only=True,
                 conversations_watch=True,
                 search=True,
+                screen_snapshots=True,
             ),
             paths=t.DaemonPaths(
                 scratch_root=str(self._roots.scratch), data_dir=str(self._roots.data.path)

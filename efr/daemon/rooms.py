@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from efr.agent.agent import Agent
 from efr.agent.ports import Caller
 from efr.base.roots import Roots
+from efr.daemon.attachments import Attachments
 from efr.daemon.deleting import Deleter
 from efr.daemon.live_settings import LiveSettings
 from efr.daemon.peers import ModelSide
@@ -17,6 +18,7 @@ from efr.daemon.subscriptions import Subscriptions
 from efr.daemon.waits import Waits
 from efr.daemon.watches import Watches
 from efr.providers.registry import Providers
+from efr.shell.shells import Shells
 from efr.threads.indexer import Indexer
 from efr.threads.readers import ReaderPool
 from efr.threads.requests import Peer
@@ -55,6 +57,9 @@ class Rooms:
     deleter: Deleter
     record: Callable[[ev.Event], None]  # commits an event of no conversation
     working: Callable[[], int]  # conversations with work in progress
+    hidden: Shells
+    attachments: Attachments
+    look_at_shells: Callable[[], None]  # soon: something was asked of one
     shells: Callable[[], int]  # hidden shells that run
 
 

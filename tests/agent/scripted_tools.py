@@ -116,6 +116,7 @@ class ScriptedShell:
         self.command: BusyCommand | None = None
         self.moves: list[str] = []
         self.answers: list[tuple[str, str, bool, bool]] = []
+        self.stops: list[str] = []
         self.refuses: ShellError | None = None
 
     def move_to(self, directory: str) -> None:
@@ -126,6 +127,16 @@ class ScriptedShell:
 
     def run(self, call: ShellCall, cancel: Cancel, watcher: CallWatcher) -> CallEnd:
         return CallEnd("exited", exit_code=0, output=call.line)
+
+    def check_stop(self, call_id: str, close: bool) -> None:
+        if self.refuses is not None:
+            raise self.refuses
+
+    def interrupt(self, call_id: str) -> None:
+        self.stops.append(call_id)
+
+    def hang_up(self) -> None:
+        self.stops.append("close")
 
     def answer(self, call_id: str, text: str, hidden: bool, manual: bool) -> None:
         if self.refuses is not None:

@@ -79,6 +79,7 @@ def test_a_hello_announces_what_is_built(daemon: Daemon) -> None:
         "approval_local_only": True,
         "conversations_watch": True,
         "search": True,
+        "screen_snapshots": True,
     }
     assert hello["paths"] == {
         "scratch_root": str(daemon.roots.scratch),

@@ -17,6 +17,7 @@ from efr.daemon.methods import (
     logins,
     projects,
     search,
+    shells,
     turns,
 )
 from efr.daemon.rooms import Rooms
@@ -44,6 +45,11 @@ SERVED: dict[str, Callable[[Rooms, Any, Call], Any]] = {
     "approval.respond": turns.approval_respond,
     "input.respond": turns.input_respond,
     "presence.set": turns.presence_set,
+    "shell.interrupt": shells.shell_interrupt,
+    "shell.status": shells.shell_status,
+    "pty.attach": shells.pty_attach,
+    "pty.write": shells.pty_write,
+    "pty.resize": shells.pty_resize,
     "lease.report": turns.lease_report,
     "models.list": admin.models_list,
     "projects.list": projects.projects_list,
