@@ -7,6 +7,7 @@ import os
 import subprocess
 import tomllib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 import efr_cli
 from efr.config.declared import declared
 from efr.config.example import example
+from tests.cli.fake_daemon import AT, CONVERSATION, FakeDaemon
 from tests.cli.programs import EFR, efr_on_terminal
 from tests.harness.daemon import DEMO, Daemon
 
@@ -317,3 +319,35 @@ def test_a_mark_that_is_unset_still_shows_above(alone: dict[str, str], tmp_path:
         )
         assert shell.returncode == code, (mark, shell.stderr)
         assert ("from your own shell" in shell.stderr) == (code == 1)
+
+
+def test_a_change_that_is_held_stays_held_until_somebody_asks(fake: FakeDaemon, efr: Efr) -> None:
+    config = {
+        "path": str(Path(fake.env["EFR_HOME"], "config", "config.toml")),
+        "exists": True,
+        "held": {"loosens": ["permissions.mode"]},
+    }
+    status = {
+        **{"daemon_id": CONVERSATION, "version": "0.1.0", "protocol": 1, "pid": 4},
+        **{"started_at": AT, "screen_backend": "vt100", "conversations": 0, "shells": 0},
+        **{"providers": [], "config": config},
+    }
+
+    def serve(*methods: str) -> None:
+        """The methods of each connection; none of them reloads."""
+        for words in methods:
+            peer = fake.accept()
+            peer.hello()
+            for method in words.split():
+                peer.expect(method)
+                peer.answer(method, {"applied": True} if "reload" in method else status)
+
+    with ThreadPoolExecutor(1) as pool:
+        served = pool.submit(serve, "admin.status", "admin.status")
+        code, out, err = efr(fake.env, "set", "log", "warn")
+        served.result(timeout=20)
+        assert (code, out) == (0, "applied\n")
+        assert err == "still held: permissions.mode; efr config reload lets it go\n"
+        served = pool.submit(serve, "admin.status admin.config_reload")
+        assert efr(fake.env, "reload") == (0, "applied\n", "")
+        served.result(timeout=20)

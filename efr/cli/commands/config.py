@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from efr.base.roots import find_roots
 from efr.cli.agent_shell import in_agent_shell
@@ -39,7 +40,7 @@ def config(run: Run) -> int:
         run.say(text().rstrip("\n"))
         return 0
     if args.get("reload"):
-        return told(run, reloaded(run))
+        return told(run, reloaded(run, lets_go=True))
     from efr.cli.commands import config_change
 
     if args.get("edit"):
@@ -104,22 +105,41 @@ def _too_large(run: Run, settings: Settings) -> Iterator[str]:
             )
 
 
-def reloaded(run: Run) -> t.ReloadResult | None:
-    """What the daemon made of the file; None: no daemon runs. Raises as `efr.client`."""
-    found = _reload(run)
-    if found is None:
+class _Answer(NamedTuple):
+    """What the daemon said. `result` None: a change is held, so it was not asked to reload."""
+
+    status: t.ConfigStatus | None
+    result: t.ReloadResult | None
+
+
+def reloaded(run: Run, *, lets_go: bool) -> t.ReloadResult | None:
+    """What the daemon made of the file; None: no daemon runs. Raises as `efr.client`.
+
+    A change that is held goes with a reload that somebody asked for, and not with one that only
+    follows another change (`lets_go`): then the daemon's own watch takes up the rest.
+    """
+    answer = _reload(run, lets_go=lets_go)
+    if answer is None:
         return None
-    result, status = found
-    ours = str(config_file(run))
+    status, ours = answer.status, str(config_file(run))
     if status is not None and status.path != ours:
         run.note(visible_line(f"warning: efrd reads {status.path}, this shell means {ours}"))
-    return result
+    if answer.result is not None:
+        return answer.result
+    assert status is not None
+    assert status.held is not None
+    keys = ", ".join(status.held.loosens)
+    run.note(visible_line(f"still held: {keys}; efr config reload lets it go"))
+    return t.ReloadResult(applied=True, restart_needed=status.restart_needed)
 
 
-def _reload(run: Run) -> tuple[t.ReloadResult, t.ConfigStatus | None] | None:
+def _reload(run: Run, *, lets_go: bool) -> _Answer | None:
     try:
         with open_connection(run) as connection:
-            return connection.call("admin.config_reload"), connection.call("admin.status").config
+            status: t.ConfigStatus | None = connection.call("admin.status").config
+            if not lets_go and status is not None and status.held is not None:
+                return _Answer(status, None)
+            return _Answer(status, connection.call("admin.config_reload"))
     except (NoDaemon, NoAddress):
         return None
     except Refused as exc:
@@ -152,7 +172,7 @@ def tell(run: Run, result: t.ReloadResult) -> int:
 
 def refuse_from_the_agent(run: Run) -> None:
     """Raises CommandError in a hidden shell. A running daemon refuses its descendants a reload,
-    whatever they make of their environment."""
+    whatever they make of their environment; it is not asked while a change is held."""
     if in_agent_shell(run.env):
         raise CommandError(_MINE)
-    _reload(run)
+    _reload(run, lets_go=False)

@@ -112,7 +112,7 @@ def _after(run: Run, key: str | None) -> int:
     for variable, overridden in OVERRIDES.items():
         if overridden == key and run.env.get(variable):
             run.note(f"note: {variable} wins over it while it is set")
-    result = reloaded(run)
+    result = reloaded(run, lets_go=False)
     if result is None:
         run.say(NO_DAEMON)
         return 0
