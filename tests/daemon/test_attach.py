@@ -1,0 +1,282 @@
+"""Commands left running and the terminals of hidden shells, over a real daemon."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from efr.client import connect
+from efr.client.connection import Connection, Stream
+from efr.client.errors import Refused
+from efr.daemon.attachments import STEPS, Attachment
+from efr.shell.contract import Size
+from efr.threads.requests import Finished
+from efr.wire import events as ev
+from efr.wire import methods as m
+from efr.wire import types as t
+from tests.conversations.terminals import command_id
+from tests.harness.daemon import Daemon
+from tests.harness.model_server import ModelServer
+
+
+@pytest.fixture(name="server", scope="module")
+def _server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture(name="daemon", scope="module")
+def _daemon(tmp_path_factory: pytest.TempPathFactory, server: ModelServer) -> Iterator[Daemon]:
+    settings = (
+        '[model]\nprovider = "compatible"\nname = "fake-model"\n'
+        f'[compatible]\nbase_url = "{server.base_url}"\n'
+    )
+    with Daemon(tmp_path_factory.mktemp("daemon"), settings=settings) as daemon:
+        yield daemon
+
+
+@pytest.fixture(name="efr")
+def _efr(daemon: Daemon) -> Iterator[Connection]:
+    with connect(daemon.env) as efr:
+        yield efr
+
+
+class Left:
+    """A command that its call left running, and the events of its turn."""
+
+    def __init__(self, efr: Connection, server: ModelServer, line: str) -> None:
+        arguments = {"command": line, "timeout_seconds": 1}
+        call = {"name": "shell", "arguments": arguments}
+        server.play([{"pieces": [{"calls": [call]}]}, {"pieces": [{"text": "It runs on."}]}])
+        sent = efr.call("prompt.send", text="go")
+        self.conversation_id: str = sent.conversation_id
+        self.events = list(until(efr, sent, ev.TurnCompleted))
+        self.pty_id = one(self.events, ev.ShellStarted).pty_id
+        self.detached = one(self.events, ev.ShellCommandDetached)
+        self.call_id = self.detached.call_id
+
+    def ended(self, efr: Connection) -> ev.ShellCommandEnded:
+        """Blocks until the log says how it ended."""
+        for item in efr.follow(self.conversation_id, after_seq=0):
+            event = getattr(item, "event", None)
+            if isinstance(event, ev.ShellCommandEnded):
+                return event
+        raise AssertionError("no end")
+
+
+def one(events: list[ev.Event], kind: type[Any]) -> Any:
+    (found,) = [event for event in events if isinstance(event, kind)]
+    return found
+
+
+def until(efr: Connection, sent: Any, last: type[Any]) -> Iterator[ev.Event]:
+    """The events up to one of this kind; every question is answered with yes."""
+    for item in efr.follow(sent.conversation_id, after_seq=sent.seq):
+        event = getattr(item, "event", None)
+        if event is None:
+            continue
+        yield event
+        if isinstance(event, ev.ApprovalRequested):
+            with efr.again() as answers:
+                answers.call(
+                    "approval.respond",
+                    conversation_id=sent.conversation_id,
+                    call_id=event.call_id,
+                    decision=t.ApprovalDecision.ALLOW,
+                )
+        if isinstance(event, last):
+            return
+
+
+def refused(efr: Connection, method: str, **members: Any) -> str:
+    with pytest.raises(Refused) as caught:
+        efr.call(method, **members)
+    return caught.value.code
+
+
+class Screen:
+    """What one attached client got so far."""
+
+    def __init__(self, efr: Connection, pty_id: str, since: int | None = None) -> None:
+        self._stream: Stream = efr.stream("pty.attach", pty_id=pty_id, since_seq=since)
+        self.items: list[Any] = []
+        self.data = b""
+        self.start: int | None = since
+
+    def next(self) -> Any:
+        item = next(self._stream)
+        self.items.append(item)
+        if isinstance(item, m.PtySnapshot):
+            self.start, self.data = item.seq, b""
+        if isinstance(item, m.PtyOutput):
+            self.start = item.seq if self.start is None else self.start
+            assert item.seq == self.start + len(self.data), "nothing twice, and no gap"
+            self.data += item.data
+        return item
+
+    def wait(self, wanted: bytes) -> None:
+        while wanted not in self.data:
+            self.next()
+
+    def wait_size(self, cols: int) -> m.PtyResized:
+        while not isinstance(item := self.next(), m.PtyResized) or item.size.cols != cols:
+            pass
+        return item
+
+    def read_to_end(self) -> None:
+        """Until the stream ends without an error."""
+        with contextlib.suppress(StopIteration):
+            while True:
+                self.next()
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def text(snapshot: t.ScreenSnapshot) -> str:
+    return "\n".join("".join(c.text or " " for c in row.cells).rstrip() for row in snapshot.rows)
+
+
+def test_a_command_left_running_is_told_asked_about_and_stopped(
+    efr: Connection, server: ModelServer
+) -> None:
+    left = Left(efr, server, "echo one; sleep 60")
+    completed = one(left.events, ev.ToolCallCompleted)
+    here = {"conversation_id": left.conversation_id}
+    busy = efr.call("shell.status", **here).busy
+    wrong = refused(efr, "shell.interrupt", **here, call_id=command_id())
+    stop = {**here, "command_id": command_id(), "call_id": left.call_id}
+    first, again = efr.call("shell.interrupt", **stop), efr.call("shell.interrupt", **stop)
+    ended = left.ended(efr)
+
+    assert (completed.left_running, completed.call_id) == (True, left.call_id)
+    assert left.detached.command == "echo one; sleep 60"
+    assert not left.detached.contained
+    assert left.detached.approved_by is t.ApprovedBy.YOU
+    assert busy == t.ShellBusy(
+        **{name: getattr(left.detached, name) for name in busy.__struct_fields__}
+    )
+    assert wrong == "not_found"
+    assert first == again == m.ShellInterruptResult()
+    assert (ended.call_id, ended.how, ended.exit_code) == (
+        left.call_id,
+        t.ShellCommandEnd.STOPPED,
+        130,
+    )
+    assert efr.call("shell.status", **here) == m.ShellStatusResult()
+    assert refused(efr, "shell.status", conversation_id=command_id()) == "not_found"
+    assert refused(efr, "shell.interrupt", **here, call_id=left.call_id) == "not_found"
+    efr.call("shell.interrupt", **here, call_id=left.call_id, close=True)
+    exits = (getattr(item, "event", None) for item in efr.follow(left.conversation_id, after_seq=0))
+    assert any(isinstance(event, ev.ShellExited) for event in exits)
+    assert refused(efr, "shell.interrupt", **here, call_id=left.call_id) == "not_found"
+
+
+def test_a_terminal_is_shown_typed_into_resized_and_replayed(
+    efr: Connection, daemon: Daemon, server: ModelServer
+) -> None:
+    left = Left(efr, server, "stty -echo; echo begin; cat")
+    pty = left.pty_id
+    with connect(daemon.env) as first_link, connect(daemon.env) as second_link:
+        first = Screen(first_link, pty)
+        shown = first.next()
+        assert isinstance(shown, m.PtySnapshot)
+        assert text(shown.snapshot).rstrip().endswith("begin")
+        assert shown.snapshot.size == t.Size(cols=160, rows=48)
+        assert first.start is not None
+        efr.call("pty.write", pty_id=pty, data=b"hello\n")
+        first.wait(b"hello\r\n")
+        assert efr.call("pty.resize", pty_id=pty, size=t.Size(9, 3)).size == t.Size(9, 3)
+        resized = first.wait_size(9)
+        assert resized.seq == first.start + len(first.data)
+        efr.call("pty.write", pty_id=pty, data=b"more\n")
+        first.wait(b"more\r\n")
+        second = Screen(second_link, pty, shown.seq)
+        second.wait(b"more\r\n")
+        assert second.data == first.data
+        assert [i.seq for i in second.items if isinstance(i, m.PtyResized)] == [resized.seq]
+        huge = efr.call("pty.resize", pty_id=pty, size=t.Size(65535, 65535)).size
+        assert huge == t.Size(cols=1000, rows=500)
+        for size in (t.Size(0, 5), t.Size(5, 0)):
+            assert refused(efr, "pty.resize", pty_id=pty, size=size) == "invalid"
+        assert refused(efr, "pty.write", pty_id=pty, data=b"x" * 65537) == "invalid"
+        second.close()
+        efr.call("pty.write", pty_id=pty, data=b"\x04")
+        assert left.ended(efr).how is t.ShellCommandEnd.ENDED
+        here = {"conversation_id": left.conversation_id, "call_id": left.call_id}
+        efr.call("shell.interrupt", **here, close=True)
+        first.read_to_end()
+        gone = Screen(second_link, pty, 0)
+        gone.read_to_end()
+    assert gone.data[first.start :] == first.data
+    assert b"begin" in gone.data
+    assert [i.size.cols for i in gone.items if isinstance(i, m.PtyResized)] == [160, 9, 1000]
+    for method, more in (("pty.write", {"data": b"x"}), ("pty.resize", {"size": t.Size(9, 9)})):
+        assert refused(efr, method, pty_id=pty, **more) == "not_found"
+    for since, unknown in ((None, pty), (0, command_id())):
+        with pytest.raises(Refused) as caught:
+            next(efr.stream("pty.attach", pty_id=unknown, since_seq=since))
+        assert caught.value.code == "not_found"
+
+
+def test_a_client_that_is_far_behind_gets_the_screen(
+    efr: Connection, daemon: Daemon, server: ModelServer
+) -> None:
+    left = Left(efr, server, "seq 250000; echo last; sleep 60")
+    with connect(daemon.env) as link:
+        screen = Screen(link, left.pty_id, 100)
+        shown = screen.next()
+        assert isinstance(shown, m.PtySnapshot)
+        assert text(shown.snapshot).splitlines()[-2:] == ["250000", "last"]
+        above = ["".join(c.text for c in row.cells) for row in shown.snapshot.scrollback]
+        top = int(text(shown.snapshot).splitlines()[0])
+        assert above == [str(n) for n in range(top - 200, top)]
+    here = {"conversation_id": left.conversation_id, "call_id": left.call_id}
+    efr.call("shell.interrupt", **here)
+    assert left.ended(efr).how is t.ShellCommandEnd.STOPPED
+
+
+# One attachment by itself.
+
+
+def item_of(attachment: Attachment) -> Any:
+    item = attachment.next_item()
+    return json.loads(item) if isinstance(item, bytes) else item
+
+
+def test_a_slow_client_is_told_where_to_go_on() -> None:
+    attachment = Attachment()
+    attachment.begin(10, ())
+    at = 10
+    while not attachment._behind:
+        attachment.printed(at, b"x" * 40_000)
+        at += 40_000
+    attachment.printed(at, b"lost")
+    got = [item_of(attachment) for _ in range(STEPS)]
+    end = attachment.next_item()
+
+    assert [item["seq"] for item in got] == [10 + n * 40_000 for n in range(STEPS)]
+    assert isinstance(end, Finished)
+    assert end.error is not None
+    assert end.error.code is t.ErrorCode.OVERFLOW
+    assert end.error.data == {"last_seq": 10 + STEPS * 40_000}
+
+
+def test_small_steps_join_and_the_last_size_counts() -> None:
+    attachment = Attachment()
+    attachment.begin(0, ())
+    for n in range(1000):
+        attachment.printed(n, b"x")
+    attachment.resized(1000, Size(10, 10))
+    attachment.resized(1000, Size(20, 10))
+    attachment.printed(1000, b"y")
+    attachment.over()
+
+    assert item_of(attachment)["seq"] == 0
+    assert item_of(attachment) == {"kind": "resized", "seq": 1000, "size": {"cols": 20, "rows": 10}}
+    assert item_of(attachment)["seq"] == 1000
+    assert attachment.next_item() == Finished()
