@@ -9,6 +9,8 @@ Usage:
   efr resume [--take] [--] [<number> | <id> | <words>...]
   efr search [--limit=N] [--json] [--] <words>...
   efr history [<id>] [--limit=N] [--cursor=C] [-v | --verbose] [--json]
+  efr compact [--conversation=ID] [--] [<focus>...]
+  efr context [<id>] [--model=ID] [--json]
   efr conversation delete <id> [--yes] [--force]
   efr settings [--mode=M] [--model=ID] [--effort=E]
   efr models [--names | --json]
@@ -33,7 +35,7 @@ Usage:
 Options:
   --conversation=ID    The conversation, or the start of its id from 4 characters on.
   --mode=M             manual, cautious, auto or full, for this prompt.
-  --model=ID           The model for this prompt.
+  --model=ID           The model for this prompt, or to count a context for.
   --effort=E           The reasoning effort for this prompt.
   --context-json=JSON  The shell's context; else EFR_CONTEXT, else this directory and terminal.
   --last-command=TEXT  The shell's last command; better in EFR_LAST_COMMAND.
@@ -75,6 +77,8 @@ COMMANDS = {
     "resume": "efr.cli.commands.resume:resume",
     "search": "efr.cli.commands.search:search",
     "history": "efr.cli.commands.history:history",
+    "compact": "efr.cli.commands.compact:compact",
+    "context": "efr.cli.commands.context:context",
     "conversation": "efr.cli.commands.conversation:conversation",
     "settings": "efr.cli.commands.settings:settings",
     "models": "efr.cli.commands.models:models",

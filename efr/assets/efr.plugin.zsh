@@ -32,16 +32,18 @@ fi
 
 # The command words, and the function that serves each. `text` words take a prompt.
 typeset -gA _efr_words=(
-  ','       _efr_do_send
-  ',new'    _efr_do_new
-  ',!'      _efr_do_steer
-  ',resume' _efr_do_resume
-  ',mode'   _efr_do_mode
-  ',model'  _efr_do_model
-  ',effort' _efr_do_effort
+  ','        _efr_do_send
+  ',new'     _efr_do_new
+  ',!'       _efr_do_steer
+  ',resume'  _efr_do_resume
+  ',compact' _efr_do_compact
+  ',context' _efr_do_context
+  ',mode'    _efr_do_mode
+  ',model'   _efr_do_model
+  ',effort'  _efr_do_effort
 )
-typeset -ga _efr_text_words=(',' ',new' ',!' ',resume')
-typeset -ga _efr_typo_words=(model mode effort resume)
+typeset -ga _efr_text_words=(',' ',new' ',!' ',resume' ',compact')
+typeset -ga _efr_typo_words=(model mode effort compact context resume)
 
 # --- Small helpers. Each answers in REPLY. ---------------------------------------------------
 
@@ -126,7 +128,7 @@ _efr_run() {
   _efr_installed || return
   local context recent="[${(j:,:)_efr_recent}]" last=$_efr_last prompt=$_efr_prompt file= draft=
   local mode=$_efr_set[mode] model=$_efr_set[model] effort=$_efr_set[effort]
-  if [[ $1 == resume || $2 == --steer ]]; then
+  if [[ $1 == (resume|compact|context) || $2 == --steer ]]; then
     mode= model= effort= last= recent=
   fi
   _efr_context; context=$REPLY
@@ -214,6 +216,25 @@ _efr_do_resume() {
   local _efr_prompt=$REPLY
   _efr_run resume || return
   _efr_new_wish=  # a conversation was chosen, so the next line starts none
+}
+
+# The text is what the summary must keep.
+_efr_do_compact() {
+  emulate -L zsh
+  _efr_take "$@"
+  local _efr_prompt=$REPLY
+  _efr_run compact
+}
+
+_efr_do_context() {
+  emulate -L zsh
+  [[ ${1-} == '#' ]] && shift
+  if (( $# > 1 )); then
+    print -ru2 -- 'usage: ,context [conversation id]'
+    return 2
+  fi
+  local _efr_prompt=
+  _efr_run context "$@"
 }
 
 _efr_do_mode()   { _efr_setting mode "$@" }

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 
 from efr.cli.errors import CommandError, UsageError
+from efr.cli.run import Run
 from efr.client.connection import Connection
+from efr.text.visible import visible_line
 from efr.wire import methods as m
 from efr.wire import types as t
 
@@ -54,6 +56,18 @@ def of_terminal(connection: Connection, tty: str) -> t.ConversationSummary | Non
         return None
     page: m.ConversationsListResult = connection.call("conversations.list", tty=tty)
     return page.conversations[0] if page.conversations else None
+
+
+def here(run: Run, connection: Connection, tty: str) -> t.ConversationSummary:
+    """This terminal's conversation, else the newest of all, which one line says."""
+    found = of_terminal(connection, tty)
+    if found is not None:
+        return found
+    found = newest(connection)
+    if found is None:
+        raise CommandError("there is no conversation yet", fix="efr send <prompt>")
+    run.note(f'the newest conversation: "{visible_line(found.title or "(no title)")}"')
+    return found
 
 
 def newest(connection: Connection) -> t.ConversationSummary | None:

@@ -97,7 +97,7 @@ def test_a_word_that_is_no_command_starts_a_prompt(start: Start) -> None:
     assert zsh.call().env["EFR_PROMPT"] == "now what"
 
 
-def test_a_steer_carries_no_settings_and_no_command(start: Start) -> None:
+def test_a_steer_a_focus_and_an_id_carry_no_settings_and_no_command(start: Start) -> None:
     zsh = start(env={"EFR_MODE": "manual"})
     zsh.line("false")
     zsh.line(",!stop now")
@@ -105,6 +105,18 @@ def test_a_steer_carries_no_settings_and_no_command(start: Start) -> None:
     assert call.argv == ["send", "--steer"]
     assert call.env["EFR_PROMPT"] == "stop now"
     assert (call.env["EFR_MODE"], call.env["EFR_LAST_COMMAND"]) == ("", "")
+    zsh.line(",compact what's * failing")
+    call = zsh.call()
+    assert call.argv == ["compact"]
+    assert call.env["EFR_PROMPT"] == "what's * failing"
+    assert (call.env["EFR_MODE"], call.env["EFR_LAST_COMMAND"]) == ("", "")
+    zsh.line(",context")
+    assert zsh.call().argv == ["context"]
+    zsh.line(",context 019a9b1c")
+    assert zsh.call().argv == ["context", "019a9b1c"]
+    zsh.line(",context one two; print status=$?")
+    assert "usage: ,context" in zsh.terminal.text
+    assert "status=2" in zsh.terminal.text
 
 
 @pytest.mark.parametrize(
@@ -116,6 +128,8 @@ def test_a_steer_carries_no_settings_and_no_command(start: Start) -> None:
         (",modek", ",model"),
         (",modle x", ",model"),
         (",effert", ",effort"),
+        (",compct it", ",compact"),
+        (",contxt", ",context"),
         (",resme rsync", ",resume"),
         (",enw", ",new"),
     ],

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from efr.cli.conversations import newest, of_terminal, resolve, short_ids
+from efr.cli.conversations import here, resolve, short_ids
 from efr.cli.dialog import open_connection
-from efr.cli.errors import CommandError, UsageError
+from efr.cli.errors import UsageError
 from efr.cli.printing import print_json, print_lines, table
 from efr.cli.render.spans import MUTED, Line, row
 from efr.cli.run import Run, terminal_name
@@ -29,20 +29,8 @@ def history(run: Run) -> int:
         if run.args.get("<id>"):
             return _one(run, connection, resolve(connection, run.args["<id>"]).id)
         if run.args.get("--verbose"):
-            return _one(run, connection, _here(run, connection).id)
+            return _one(run, connection, here(run, connection, terminal_name()).id)
         return _list(run, connection)
-
-
-def _here(run: Run, connection: Connection) -> t.ConversationSummary:
-    """This terminal's conversation, else the newest of all, which one line says."""
-    found = of_terminal(connection, terminal_name())
-    if found is not None:
-        return found
-    found = newest(connection)
-    if found is None:
-        raise CommandError("there is no conversation yet", fix="efr send <prompt>")
-    run.note(f'the newest conversation: "{visible_line(found.title or "(no title)")}"')
-    return found
 
 
 def _limit(run: Run, largest: int) -> int | None:
