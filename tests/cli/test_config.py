@@ -181,6 +181,11 @@ def test_check_names_line_column_and_key_and_warns(
     other = tmp_path / "other.toml"
     code, _, err = efr(alone, "check", str(other))
     assert (code, err) == (1, f"efr: {other}: there is no such file\n")
+    path.parent.mkdir(parents=True)
+    path.symlink_to(other)
+    code, out, err = efr(alone, "check")
+    assert (code, out) == (0, f"{path}: ok (no file: all defaults)\n")
+    assert err == f"warning: it is a link to {other}, which is not there\n"
     other.write_text("[shell]\nidle_minute = 1\n")
     code, out, err = efr(alone, "check", str(other))
     assert (code, out) == (1, "")

@@ -62,6 +62,10 @@ def check(run: Run) -> int:
     fault = check_file(run, path)
     if fault is not None:
         raise CommandError(fault)
+    if path.is_symlink() and not path.exists():
+        run.note(
+            visible_line(f"warning: it is a link to {os.path.realpath(path)}, which is not there")
+        )
     run.say(
         f"{visible_line(str(path))}: ok" + ("" if path.exists() else " (no file: all defaults)")
     )
