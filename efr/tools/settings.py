@@ -31,7 +31,7 @@ from efr.config.values import find, parsed
 from efr.config.writer import Original, open_original, save
 from efr.policy.needs import CallNeeds, SettingsChange
 from efr.providers.canonical import ToolDefinition
-from efr.text.diff import unified_diff
+from efr.text.diff import file_diff
 from efr.text.visible import visible_line
 from efr.tools.contract import BadInput, Input, ToolContext, ToolResult, Where
 from efr.tools.inputs import closed_schema, read_input
@@ -39,8 +39,7 @@ from efr.tools.settings_view import settings_text
 from efr.wire import types as t
 
 _NAME: Final = "settings"
-_DIFF_LINES: Final = 400  # of a question: the whole commented example and a change
-_DIFF_BYTES: Final = 32 * 1024
+_DIFF_BYTES: Final = 32 * 1024  # of a question, which is never cut: some screens
 _RULES: Final = "permissions.rules"
 _SECRETS: Final = "permissions.secret_paths"
 _LOOSENS: Final = "This change loosens permissions: {keys}.\n"
@@ -60,6 +59,10 @@ _RULE_TEXT: Final = (
 _CHANGED: Final = (
     "The settings changed after the user was asked, so nothing was written. Read them again and"
     " call once more if the change is still wanted."
+)
+_TOO_LONG: Final = (
+    "The change is too long for a question that shows all of it, so nobody was asked. The user can"
+    " make it with `efr config edit`."
 )
 _ABOUT_SECRETS: Final = (
     "Settings about secrets are changed by the user alone, in config.toml. Nobody was asked."
@@ -106,8 +109,8 @@ class _Plan:
 
     @property
     def diff(self) -> str:
-        path = str(self.original.real)
-        return unified_diff(path, self.before, self.after, _DIFF_LINES, _DIFF_BYTES)
+        lines = file_diff(str(self.original.real), self.before, self.after).lines
+        return "".join(f"{line}\n" for line in lines)
 
     @property
     def shown(self) -> str:
@@ -195,10 +198,15 @@ class SettingsTool:
             new = read(after.encode())
         except (ConfigError, WriteFailed) as exc:
             raise BadInput(f"Nobody was asked: {exc}.") from exc
+        except RecursionError as exc:
+            raise BadInput("Nobody was asked: the value is nested too deeply.") from exc
         self._check_model(key, new)
         if new == old and after == before:
             raise BadInput("The settings say this already. Nobody was asked.")
-        return _Plan(original, before, after, key, summary, loosened(old, new))
+        plan = _Plan(original, before, after, key, summary, loosened(old, new))
+        if len(plan.diff.encode()) > _DIFF_BYTES:
+            raise BadInput(_TOO_LONG)
+        return plan
 
     def _check_model(self, key: str, new: Settings) -> None:
         """What no turn could run with is refused while somebody can still choose another."""

@@ -201,6 +201,21 @@ def test_a_rule_about_secrets_is_neither_added_nor_removed(
     assert "secrets are changed by the user" in house.refused(operation="remove_rule", index=0)
 
 
+def test_what_cannot_be_shown_whole_or_read_asks_nobody(house: House) -> None:
+    told = house.refused(operation="set", key="model.system_prompt", value="x" * 40_000)
+    assert "too long for a question" in told
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep]
+    for input in (
+        {"operation": "set", "key": "sandbox.mask", "value": deep},
+        {"operation": "add_rule", "rule": {"action": deep}},
+    ):
+        assert "Nobody was asked" in house.refused(**input) or "no rule" in house.refused(**input)
+    shown, _ = house.change(operation="set", key="model.system_prompt", value="line\n" * 900)
+    assert shown.count("line") == 900, "never cut"
+
+
 def test_an_effort_has_to_fit_the_model_of_the_file(house: House) -> None:
     house.change(operation="set", key="model.effort", value="high")
     told = house.refused(operation="set", key="model.name", value="small")
