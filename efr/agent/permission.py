@@ -38,7 +38,7 @@ def _with_targets(paths: tuple[PathUse, ...], place: Place) -> Iterator[PathUse]
         yield use
         real = os.path.realpath(use.path)
         if real != normal(use.path):
-            yield PathUse(real, use.access)
+            yield replace(use, path=real)
         if known is not None and use.access == "write":
             for name in other_names(real, known):
                 yield PathUse(name, "write")

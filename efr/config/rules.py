@@ -7,7 +7,7 @@ rule that says less or more than its writer meant is an error and not a surprise
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from efr.config.places import Path
@@ -167,31 +167,24 @@ def _matches(resource: Resource, example: str) -> bool | None:
         form = paths.form(_expanded(example))
         if isinstance(resource, Under):
             return holds(paths.form(_expanded(resource.path)), form)
-        return paths.class_of(form).replace(" ", "_") == resource.name
+        return paths.class_of(form) == resource.name
     return None
 
 
 def _matches_line(command: CommandIs, line: str) -> bool | None:
     """Each simple command of the line; where it starts is not looked at."""
+    from efr.policy.matching import Start, matches_command
     from efr.policy.privilege import privileged_in
     from efr.policy.reader import Unreadable, read_line
-    from efr.policy.rows import Row, matches
 
     found = read_line(line)
     if isinstance(found, Unreadable) or not found:
         return None
-    row = Row(
-        0,
-        command.program,
-        tuple(tuple(word.split("|")) for word in command.args),
-        command.forbid,
-        command.min_operands,
-        command.max_operands,
-        command.max_options,
-        command.check,
-    )
+    anywhere, start = replace(command, under=None), Start((), _paths())
     return all(
-        one.program == command.program and matches(row, one) and privileged_in(one) is None
+        one.program == command.program
+        and matches_command(anywhere, one, start)
+        and privileged_in(one) is None
         for one in found
     )
 

@@ -1,23 +1,30 @@
 """What one tool call declares, where the turn stands, and what the engine answers.
 
-Frozen values without behaviour; any thread. The tools fill `CallNeeds`, the agent fills `Place`.
+Frozen values without behaviour; any thread. The tools fill `CallNeeds`, the agent fills `Place` and
+`Facts`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Literal
 
 Access = Literal["read", "read_tree", "write"]  # write: create, change, delete, chmod
+FileKind = Literal["file", "dir", "block", "other", "missing"]
 
 
 class Effect(IntEnum):
     """What happens to a call; a call gets the strictest effect of its requirements."""
 
     ALLOW = 0
-    ASK = 1
-    DENY = 2
+    CONTAIN = 1  # run now, inside the sandbox
+    ASK = 2
+    DENY = 3
+
+
+EFFECTS: dict[str, Effect] = {effect.name.lower(): effect for effect in Effect}
 
 
 @dataclass(frozen=True)
@@ -25,11 +32,13 @@ class PathUse:
     """One path a call touches: absolute, joined, but with its `.` and `..` still in it.
 
     `read_tree` is the path and anything below. The unfolded text matters: a link before `..`
-    leads elsewhere, so the real path is looked up from it.
+    leads elsewhere, so the real path is looked up from it. `guessed`: only an abbreviated option
+    says so; it asks like any other, but is no exit by itself.
     """
 
     path: str
     access: Access
+    guessed: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,34 @@ class SettingsChange:
 
 
 @dataclass(frozen=True)
+class Beyond:
+    """What the model asks for beyond the sandbox; read in auto alone."""
+
+    write: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    sockets: tuple[str, ...] = ()
+    bus: Literal["system", "session"] | None = None
+    device: str | None = None
+    unmask: tuple[str, ...] = ()
+    outside: bool = False
+    reason: str = ""  # the model's words: shown to the person, never judged
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What was looked up about a call. A fact that is missing counts as the stricter case."""
+
+    kinds: Mapping[str, FileKind] = field(default_factory=dict)
+    tracked: Mapping[str, int] = field(default_factory=dict)  # files that git tracks below
+    links: Mapping[str, str] = field(default_factory=dict)  # declared path to its real one
+    mount_roots: frozenset[str] = frozenset()
+    mounted_nodes: frozenset[str] = frozenset()  # devices whose file system is mounted
+
+
+NO_FACTS = Facts()
+
+
+@dataclass(frozen=True)
 class CallNeeds:
     """Everything one call needs, written down before anything runs."""
 
@@ -56,8 +93,48 @@ class CallNeeds:
     interactive: bool = False  # it may wait for keys
     nested: bool = False  # the line is typed into a program inside the hidden shell
     settings: SettingsChange | None = None
-    deletes: tuple[str, ...] = ()  # files that go: asked about in every mode
+    deletes: tuple[str, ...] = ()  # files that go: asked about whatever else is allowed
     moves: tuple[tuple[str, str], ...] = ()  # (from, to): the same; both ends are also in `paths`
+    beyond: Beyond = Beyond()
+    facts: Facts = NO_FACTS
+    command_dir_real: str | None = None  # the same without links; None: not looked up
+
+    @property
+    def declares_nothing(self) -> bool:
+        return not (
+            self.paths
+            or self.command is not None
+            or self.network
+            or self.interactive
+            or self.nested
+            or self.settings
+            or self.deletes
+            or self.moves
+        )
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """What a contained call may write, and what it cannot see. All paths are absolute.
+
+    The turn's project and the scratch folder are write roots besides these.
+    """
+
+    write_roots: tuple[str, ...] = ()  # /tmp and its kin, caches, other projects, configured ones
+    masks: tuple[str, ...] = ()  # besides the built-in ones
+    mask_globs: tuple[str, ...] = (
+        ".env",
+        ".env.*",
+        "!.env.example",
+        "!.env.sample",
+        "!.env.template",
+    )
+    floors: tuple[str, ...] = ()  # besides the built-in ones
+    synced: tuple[str, ...] = ()
+    proxy: bool = False  # judges hosts by itself
+    bus_filter: bool = False  # lets bus calls that read through
+    net_view: bool = False  # shows the host's network
+    snapshots: bool = False  # what is destroyed comes back
 
 
 @dataclass(frozen=True)
@@ -73,16 +150,39 @@ class Place:
     config_real: tuple[str, ...] = ()  # the config folder's real form, and where links in it lead
     data_real: str | None = None
     secret_paths: tuple[str, ...] = ()  # permissions.secret_paths, absolute
+    projects: tuple[str, ...] = ()  # roots of every registered project
+    sandbox: Sandbox | None = None  # None: auto runs as cautious
+    full: bool = False  # full is allowed and not refused; else it runs as auto
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Where one reason comes from, for the record.
+
+    `kind`: rule, opaque, privileged, reaches_secret, reaches_config, sealed, write_sealed, no_rule,
+    not_absolute, remote, interactive, settings, remote_settings, nothing, exit, nested, device,
+    guard, own_command, delete.
+    """
+
+    kind: str
+    layer: Literal["built_in", "user", "conversation"] | None = None
+    number: int | None = None  # of the rule: the user's count on after the built-in ones
+    index: int | None = None  # of the rule in its layer, from 0
+    detail: str = ""  # the construct, the program, the kind of exit
 
 
 @dataclass(frozen=True)
 class Decision:
     """The answer: `summary` for the question, `reason` why it is asked or refused.
 
-    `refused` names each refused path with its class, for the model and the log.
+    `refused` names each refused path with its class, for the model and the log. `causes` are those
+    of the deciding effect. `contain` exists in auto alone.
     """
 
-    effect: Literal["allow", "ask", "deny"]
+    effect: Literal["allow", "contain", "ask", "deny"]
     summary: str
     reason: str
     refused: tuple[str, ...] = ()
+    causes: tuple[Cause, ...] = ()
+    local_only: bool = False  # only a person at this machine may answer
+    expires_in_s: int | None = None  # of the question itself

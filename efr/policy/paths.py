@@ -7,12 +7,23 @@ given, without links) is one place. Secret locations are the tables at the top.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from functools import cached_property, lru_cache
+from itertools import islice
+from typing import Final
 
 from efr.policy.needs import Place
+from efr.policy.rules import PathClass
 
-PathClass = Literal["secrets", "scratch", "user config", "user data", "system"]
+# How messages call a class.
+CLASS_WORDS: Final[dict[PathClass, str]] = {
+    "secrets": "secrets",
+    "scratch": "scratch",
+    "user_config": "user config",
+    "user_data": "user data",
+    "system": "system",
+}
 
 # Below the home.
 SECRETS_IN_HOME: Final = (
@@ -99,18 +110,36 @@ def holds(root: str, path: str) -> bool:
     return path == root or path.startswith(root if root == "/" else root + "/")
 
 
+def holders(path: str) -> Iterator[str]:
+    """The path and every directory above it, for a path in normal form."""
+    yield path
+    while path != "/":
+        path = path[: path.rindex("/")] or "/"
+        yield path
+
+
 @dataclass(frozen=True)
 class PathView:
     """One `Place` in normal form, and the questions that a decision asks about a path."""
 
     home: str
     home_real: str
-    scratch: str | None
-    project_root: str | None
-    sealed: tuple[str, ...]  # closed to everybody
-    config: tuple[str, ...]  # efr's settings: read freely, never written
-    data: tuple[str, ...]  # efr's own files: likewise, but for the scratch folder
-    secrets: tuple[str, ...]
+    scratch: str | None = None
+    project_root: str | None = None
+    projects: tuple[str, ...] = ()
+    sealed: tuple[str, ...] = ()  # closed to everybody, whatever a rule says
+    config: tuple[str, ...] = ()  # efr's settings: read freely, never written
+    data: tuple[str, ...] = ()  # efr's own files: likewise, but for the scratch folder
+    secrets: frozenset[str] = frozenset()  # the sealed ones included
+
+    @cached_property
+    def _above_secrets(self) -> dict[str, list[str]]:
+        """Every directory with a secret strictly below it, and which."""
+        found: dict[str, list[str]] = {}
+        for secret in sorted(self.secrets):
+            for above in islice(holders(secret), 1, None):
+                found.setdefault(above, []).append(secret)
+        return found
 
     def form(self, path: str) -> str:
         """The normal form, with the home as it was given."""
@@ -129,12 +158,21 @@ class PathView:
             return "secrets"
         found = self._plain_class(path)
         inside_git = ".git" in path.split("/")
-        return "user config" if inside_git and found in ("scratch", "user data") else found
+        return "user_config" if inside_git and found in ("scratch", "user_data") else found
+
+    def expanded(self, path: str) -> str:
+        """The form of a path that may start with `~`."""
+        is_home = path == "~" or path.startswith("~/")
+        return self.form(self.home + path[1:] if is_home else path)
 
     def _is_secret(self, path: str) -> bool:
-        if any(holds(secret, path) for secret in (*self.sealed, *self.secrets)):
+        if any(above in self.secrets for above in holders(path)):
             return True
         return _SECRET_OF_PROCESS.fullmatch(path) is not None
+
+    def is_sealed(self, path: str) -> bool:
+        """Whether no rule opens it."""
+        return any(holds(root, path) for root in self.sealed)
 
     def _plain_class(self, path: str) -> PathClass:
         if self.scratch is not None and holds(self.scratch, path):
@@ -143,9 +181,9 @@ class PathView:
             return "system"
         inside = path[len(self.home) + 1 :]
         if not inside.startswith("."):
-            return "user data"
+            return "user_data"
         is_data = any(holds(data, inside) for data in DATA_IN_HOME)
-        return "user data" if is_data else "user config"
+        return "user_data" if is_data else "user_config"
 
     def is_device(self, path: str) -> bool:
         """Whether a read there takes what no file's permissions guard."""
@@ -166,17 +204,20 @@ class PathView:
 
     def seal_below(self, path: str) -> str | None:
         """Whose files lie strictly below a directory and would go with it."""
-        if any(_is_above(path, root) for root in self.config):
+        if any(is_above(path, root) for root in self.config):
             return "efr's settings"
-        return "efr's data" if any(_is_above(path, root) for root in self.data) else None
+        return "efr's data" if any(is_above(path, root) for root in self.data) else None
 
-    def secret_below(self, path: str) -> bool:
-        """Whether a secret lies strictly below a directory."""
-        if _ABOVE_PROCESSES.fullmatch(path):
-            return True
-        return any(_is_above(path, secret) for secret in (*self.sealed, *self.secrets))
+    def shows_processes(self, path: str) -> bool:
+        """Whether the environment of a process lies below a directory."""
+        return _ABOVE_PROCESSES.fullmatch(path) is not None
+
+    def secrets_below(self, path: str) -> Sequence[str]:
+        """The secret locations strictly below a directory."""
+        return self._above_secrets.get(path, ())
 
 
+@lru_cache(maxsize=64)  # a turn asks for each of its calls
 def view(place: Place) -> PathView:
     """The place in normal form. A folder at a home, above one or at `/` widens nothing.
 
@@ -187,18 +228,21 @@ def view(place: Place) -> PathView:
         raise ValueError(f"{place.home!r} ({place.home_real!r}) is no home")
     if home != home_real and (holds(home, home_real) or holds(home_real, home)):
         raise ValueError(f"the homes {home!r} and {home_real!r} lie inside each other")
-    plain = PathView(home, home_real, None, None, (), (), (), ())
+    plain = PathView(home, home_real)
     data = (place.data_dir,) if place.data_real is None else (place.data_dir, place.data_real)
+    sealed = tuple(plain.form(f"{root}/secrets") for root in data)
     inside = (f"{place.home}/{name}" for name in SECRETS_IN_HOME)
+    named = (*inside, *SECRETS_ELSEWHERE, *place.secret_paths)
     return PathView(
         home,
         home_real,
         scratch=_widening(plain, place.scratch),
         project_root=_widening(plain, place.project_root),
-        sealed=tuple(plain.form(f"{root}/secrets") for root in data),
+        projects=tuple(map(plain.form, place.projects)),
+        sealed=sealed,
         config=tuple(map(plain.form, (place.config_dir, *place.config_real))),
         data=tuple(map(plain.form, data)),
-        secrets=tuple(map(plain.form, (*inside, *SECRETS_ELSEWHERE, *place.secret_paths))),
+        secrets=frozenset((*sealed, *map(plain.form, named))),
     )
 
 
@@ -209,5 +253,6 @@ def _widening(plain: PathView, root: str | None) -> str | None:
     return None if holds(root, plain.home) or holds(root, plain.home_real) else root
 
 
-def _is_above(path: str, root: str) -> bool:
+def is_above(path: str, root: str) -> bool:
+    """Whether the root lies strictly below the path."""
     return path != root and holds(path, root)

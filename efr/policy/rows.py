@@ -1,19 +1,41 @@
-"""The commands that cautious mode runs without a question, as a table, and how a row matches.
+"""The built-in rules of each mode: the path rules, and the commands that cautious runs by itself.
 
-Pure. Each row allows one simple command. The rows' numbers count on from the path rules and stand
-in records. Facts: the manual page of each program. Changing a row needs a line in the corpus.
+Pure data and its reader. Their numbers stand in records; the user's rules count on after them.
+Facts: the manual page of each program. Changing a row needs a line in the corpus.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Literal
 
 from efr.policy.checks import CHECKS
-from efr.policy.reader import SimpleCommand
+from efr.policy.rules import ClassIs, CommandIs, Rule
 
-FIRST_ROW: Final = 8  # 0 to 7 are the path rules
+Mode = Literal["manual", "cautious", "auto", "full"]
+
+_SECRETS: Final = Rule("any", ClassIs("secrets"), "deny")
+_MANUAL: Final = (Rule("any", "any", "ask"), _SECRETS)
+_CAUTIOUS: Final = (
+    Rule("any", "any", "ask"),
+    Rule("read", "any", "allow"),
+    Rule("write", ClassIs("user_data"), "ask"),
+    Rule("write", "project", "allow"),
+    Rule("write", ClassIs("user_config"), "ask"),
+    Rule("write", ClassIs("system"), "ask"),
+    Rule("write", ClassIs("scratch"), "allow"),
+    _SECRETS,
+)
+_AUTO: Final = (
+    Rule("any", "any", "ask"),
+    Rule("read", "any", "allow"),
+    Rule("write", "project", "allow"),
+    Rule("write", ClassIs("scratch"), "allow"),
+    Rule("write", "envelope", "allow"),
+    _SECRETS,
+    Rule("execute", "any", "contain"),
+)
+FIRST_ROW: Final = len(_CAUTIOUS)
 
 # program, [words after it]…, ! words that may not stand on the line, then bounds: min and max
 # count operands, opt counts options, check names a function. One row a line, in order.
@@ -108,134 +130,63 @@ sed check=sed_print_only
 """
 
 
-@dataclass(frozen=True)
-class Row:
-    """One allowed form of one program."""
-
-    number: int
-    program: str
-    args: tuple[tuple[str, ...], ...] = ()  # alternatives for each word after the program
-    forbid: tuple[str, ...] = ()
-    min_operands: int = 0
-    max_operands: int | None = None
-    max_options: int | None = None
-    check: str | None = None
-
-    @property
-    def takes_patterns(self) -> bool:
-        """Whether zsh may put several names, or none, where a pattern stands."""
-        bounded = self.min_operands or (self.max_operands, self.max_options) != (None, None)
-        loose = any(not word.startswith("-") for word in self.forbid) or any(
-            word.endswith("*") and not word.startswith("-") for words in self.args for word in words
-        )
-        return not bounded and self.check is None and not loose
-
-
-def matching_row(command: SimpleCommand) -> Row | None:
-    """The last row that allows this simple command, or None: it is not known as read-only."""
-    rows = ROWS.get(command.program, ())
-    return next((row for row in reversed(rows) if matches(row, command)), None)
-
-
-def matches(row: Row, command: SimpleCommand) -> bool:
-    """Whether the row allows the command; its program is known to be the row's."""
-    if any(word.pattern for word in command.words) and not row.takes_patterns:
-        return False
-    words = [word.text for word in command.words[1:]]
-    rest = words[len(row.args) :]
-    if len(words) < len(row.args) or not all(map(_is_one_of, words, row.args)):
-        return False
-    if any(is_forbidden(word, entry) for word in words for entry in row.forbid):
-        return False
-    options, operands = _count(rest)
-    return (
-        operands >= row.min_operands
-        and (row.max_operands is None or operands <= row.max_operands)
-        and (row.max_options is None or options <= row.max_options)
-        and (row.check is None or CHECKS[row.check](words))
-    )
-
-
-def is_forbidden(word: str, entry: str) -> bool:
-    """Whether a word is what an entry behind `!` forbids, also abbreviated or in a cluster."""
-    if not entry.startswith("-"):
-        return not word.startswith("-") and entry in word
-    if entry.startswith("--"):
-        name = word.partition("=")[0]
-        given, wanted = name[2:], entry[2:].removesuffix("*")
-        if not name.startswith("--") or not given:
-            return False
-        return wanted.startswith(given) or (entry.endswith("*") and given.startswith(wanted))
-    if entry.endswith("*"):
-        return word.startswith(entry[:-1])
-    if len(entry) == 2:
-        return word.startswith("-") and not word.startswith("--") and entry[1] in word[1:]
-    return word == entry
-
-
-def _is_one_of(word: str, alternatives: tuple[str, ...]) -> bool:
-    return any(
-        word.startswith(one[:-1]) if one.endswith("*") else word == one for one in alternatives
-    )
-
-
-def _count(words: Sequence[str]) -> tuple[int, int]:
-    """(options up to and with `--`, operands)."""
-    options = operands = 0
-    for index, word in enumerate(words):
-        if word == "--":
-            return options + 1, operands + len(words) - index - 1
-        if word.startswith("-") and word != "-":
-            options += 1
-        else:
-            operands += 1
-    return options, operands
-
-
-def _read_rows(text: str) -> dict[str, tuple[Row, ...]]:
-    """The table by program; raises ValueError for what is no row."""
-    rows: dict[str, tuple[Row, ...]] = {}
+def _read_rows(text: str) -> tuple[Rule, ...]:
+    """The table; raises ValueError for what is no row."""
     lines = text.replace("\\\n", "").split("\n")
-    for number, line in enumerate(filter(None, lines), start=FIRST_ROW):
-        row = _read_row(number, line.split())
-        rows[row.program] = (*rows.get(row.program, ()), row)
-    return rows
+    return tuple(read_row(line.split()) for line in lines if line)
 
 
-def _read_row(number: int, words: Sequence[str]) -> Row:
+def read_row(words: Sequence[str]) -> Rule:
+    """One row as a rule; raises ValueError."""
     program, *rest = words
-    args: list[tuple[str, ...]] = []
+    args: list[str] = []
     forbid: list[str] = []
-    bounds: dict[str, str] = {}
+    bounds: dict[str, int] = {}
+    check: str | None = None
     inside = False  # behind the `!`
     for word in rest:
         key, equals, value = word.partition("=")
         if word == "!" and not inside:
             inside = True
         elif word.startswith("[") and word.endswith("]") and not inside:
-            args.append(tuple(word[1:-1].split("|")))
-        elif equals and key in {"min", "max", "opt", "check"}:
-            bounds[key] = value
+            args.append(word[1:-1])
+        elif equals and key == "check" and value in CHECKS:
+            check = value
+        elif equals and key in ("min", "max", "opt"):
+            bounds[key] = int(value)
         elif inside:
             forbid.append(word)
         else:
-            raise ValueError(f"row {number}: {word!r}")
-    if "check" in bounds and bounds["check"] not in CHECKS:
-        raise ValueError(f"row {number}: no check {bounds['check']!r}")
-    return Row(
-        number,
+            raise ValueError(f"{program}: {word!r}")
+    command = CommandIs(
         program,
         tuple(args),
         tuple(forbid),
-        min_operands=int(bounds.get("min", 0)),
-        max_operands=int(bounds["max"]) if "max" in bounds else None,
-        max_options=int(bounds["opt"]) if "opt" in bounds else None,
-        check=bounds.get("check"),
+        min_operands=bounds.get("min", 0),
+        max_operands=bounds.get("max"),
+        max_options=bounds.get("opt"),
+        check=check,
     )
+    return Rule("execute", command, "allow")
 
 
-ROWS: Final[Mapping[str, tuple[Row, ...]]] = _read_rows(_ROWS)
+ROWS: Final = _read_rows(_ROWS)
 
-# Names that a rule trusts to be the program itself: the hidden shell keeps no alias, function or
-# builtin under them.
-TRUSTED_PROGRAMS: Final = frozenset(ROWS)
+BUILT_IN: Final[dict[Mode, tuple[Rule, ...]]] = {
+    "manual": _MANUAL,
+    "cautious": (*_CAUTIOUS, *ROWS),
+    "auto": _AUTO,
+    "full": (Rule("any", "any", "allow"), _SECRETS),
+}
+
+
+def trusted_programs(rules: Sequence[Rule] = ()) -> frozenset[str]:
+    """Names that a rule trusts to be the program itself, with those of the user's rules.
+
+    The hidden shell keeps no alias, function or builtin under them.
+    """
+    resources = (rule.resource for rule in (*ROWS, *rules))
+    return frozenset(one.program for one in resources if isinstance(one, CommandIs))
+
+
+TRUSTED_PROGRAMS: Final = trusted_programs()

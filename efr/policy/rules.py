@@ -72,7 +72,8 @@ class ExitIs:
     url: str | None = None
 
 
-Resource = Literal["any", "project"] | ClassIs | Under | CommandIs | ExitIs
+# envelope: strictly below a write root of the sandbox; for built-in rules of auto alone.
+Resource = Literal["any", "project", "envelope"] | ClassIs | Under | CommandIs | ExitIs
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,8 @@ def rule_problem(rule: Rule) -> RuleProblem | None:
     resource = rule.resource
     if rule.effect == "contain":
         return RuleProblem("effect", "contain belongs to auto; use allow, ask or deny")
+    if resource == "envelope":
+        return RuleProblem("resource", "envelope belongs to auto; name paths with under")
     if (problem := _never_matches(rule.action, resource)) is not None:
         return RuleProblem("action", problem)
     if isinstance(resource, Under):

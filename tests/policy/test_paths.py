@@ -25,20 +25,20 @@ def test_normal_form(path: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
-        (HOME, "user data"),
-        (f"{HOME}/notes/a", "user data"),
-        (f"{HOME}/.bashrc", "user config"),
-        (f"{HOME}/.local", "user config"),
-        (f"{HOME}/.local/share/x", "user data"),
-        (f"{HOME}/.local/sharex", "user config"),
-        (f"{HOME}/.cache", "user data"),
-        (f"{HOME}/p/app/.git/config", "user config"),
+        (HOME, "user_data"),
+        (f"{HOME}/notes/a", "user_data"),
+        (f"{HOME}/.bashrc", "user_config"),
+        (f"{HOME}/.local", "user_config"),
+        (f"{HOME}/.local/share/x", "user_data"),
+        (f"{HOME}/.local/sharex", "user_config"),
+        (f"{HOME}/.cache", "user_data"),
+        (f"{HOME}/p/app/.git/config", "user_config"),
         (f"{SCRATCH}/x", "scratch"),
         (SCRATCH, "scratch"),
-        (f"{SCRATCH}/.git/hooks/x", "user config"),
+        (f"{SCRATCH}/.git/hooks/x", "user_config"),
         (f"{HOME}/.ssh", "secrets"),
-        (f"{HOME}/.sshd", "user config"),
-        (f"{HOME}/.aws/config", "user config"),
+        (f"{HOME}/.sshd", "user_config"),
+        (f"{HOME}/.aws/config", "user_config"),
         (f"{HOME}/.aws/sso/cache/x", "secrets"),
         (f"{HOME}/.local/share/efr/secrets/k", "secrets"),
         ("/etc", "system"),
@@ -92,7 +92,8 @@ def test_every_form_of_the_home_is_one_place(inside: str) -> None:
     ],
 )
 def test_a_secret_below(path: str, below: bool) -> None:
-    assert view(IN_PROJECT).secret_below(path) == below
+    paths = view(IN_PROJECT)
+    assert (paths.shows_processes(path) or bool(paths.secrets_below(path))) == below
 
 
 def test_what_only_efr_writes() -> None:
@@ -114,7 +115,7 @@ def test_what_only_efr_writes() -> None:
 def test_a_root_at_or_above_the_home_widens_nothing(root: str) -> None:
     paths = view(replace(LINKED, project_root=root, scratch=root))
     assert (paths.project_root, paths.scratch) == (None, None)
-    assert paths.class_of(f"{HOME}/x") == "user data"
+    assert paths.class_of(f"{HOME}/x") == "user_data"
     assert not paths.in_project(f"{HOME}/x")
 
 
@@ -140,7 +141,7 @@ def test_no_home(home: str, home_real: str) -> None:
 def test_secret_paths_of_the_settings() -> None:
     paths = view(replace(LINKED, secret_paths=("/data/u/vault", "/srv/keys")))
     assert paths.class_of(paths.form(f"{HOME}/vault/a")) == "secrets"
-    assert paths.secret_below("/srv")
+    assert list(paths.secrets_below("/srv")) == ["/srv/keys"]
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,7 @@ def words(line: str) -> list[list[str]] | str:
         ("LINES=123456 ls", "assignment"),
         ("LC_ALL+=C ls", [["ls"]]),
         ("ls '' \\", "unfinished"),
+        ("l? rm", "glob"),
         ("ls \\\nx", "unfinished"),
         ('ls "a\x07"', "character U+0007"),
         ("ls 'a\x9b'", "character U+009B"),

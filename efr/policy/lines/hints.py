@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from efr.policy.lines.programs import base_name, git_verb_at, may_be_program
+from efr.policy.lines.inner import base_name
+from efr.policy.lines.programs import git_verb_at, may_be_program
 from efr.policy.lines.split import Split
 
 _LOOKED_THROUGH: Final = frozenset(

@@ -37,7 +37,7 @@ class PathList:
         self._bases = [] if directory is None else [directory]
         self._lost = directory is None  # it may stand anywhere
         self._made: set[str] = set()  # written on this line: they may be links by now
-        self._declared: set[tuple[LineWord, Access]] = set()  # since any of these changed
+        self._declared: set[tuple[LineWord, Access, bool]] = set()  # since any of these changed
 
     def command(self, command: LineCommand, program: Program) -> None:
         """One command: its redirections, then what its program does with its words."""
@@ -94,11 +94,12 @@ class PathList:
 
     # -- paths
 
-    def declare(self, word: LineWord, access: Access) -> None:
+    def declare(self, word: LineWord, access: Access, *, guessed: bool = False) -> None:
         """One word as a path, under every directory where the shell may stand."""
-        if word.expansion or not word.text or (word, access) in self._declared:
+        known = (word, access, guessed)
+        if word.expansion or not word.text or known in self._declared:
             return
-        self._declared.add((word, access))
+        self._declared.add(known)
         if len(self.uses) >= _MOST_PATHS:
             self.uses[PathUse("/", _whole(access))] = None
             return
@@ -109,9 +110,19 @@ class PathList:
         if text == "~" or text.startswith("~/"):
             text = self.home + text[1:]
         for path in self._absolute(text):
-            self._add(path, access)
+            self._add(path, access, guessed)
         if self._lost and not text.startswith("/"):
-            self._add("/", _whole(access))
+            self._add("/", _whole(access), guessed)
+
+    def absolute(self, text: str) -> list[str]:
+        """The text as a path under every directory where the shell may stand."""
+        is_home = text == "~" or text.startswith("~/")
+        return self._absolute(self.home + text[1:] if is_home else text)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the shell may stand anywhere."""
+        return self._lost
 
     def here(self, access: Access) -> None:
         """The working directory itself."""
@@ -132,14 +143,14 @@ class PathList:
             return [text]
         return [f"{base.rstrip('/')}/{text}" for base in self._bases]
 
-    def _add(self, path: str, access: Access) -> None:
+    def _add(self, path: str, access: Access, guessed: bool) -> None:
         if _OWN_STREAMS.fullmatch(path):
             return
         if self._made:
             folded = normal(path)
             if any(holds(made, folded) for made in self._made):
                 self.uses[PathUse("/", _whole(access))] = None
-        self.uses[PathUse(path, access)] = None
+        self.uses[PathUse(path, access, guessed)] = None
 
     # -- directories
 

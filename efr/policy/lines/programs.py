@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final
 
 from efr.policy.lines import options as line_options
+from efr.policy.lines.inner import base_name
 from efr.policy.lines.options import Given, Options, read_options
 from efr.policy.lines.paths import PathList
 from efr.policy.lines.split import LineWord, split_line
@@ -46,18 +47,14 @@ def paths_of_line(line: str, directory: str | None, home: str) -> tuple[PathUse,
     paths = PathList(home, directory)
     split = split_line(line, home)
     for command in split.commands:
-        paths.command(command, _program)
+        paths.command(command, run_program)
     if split.cut:
         paths.everything()
     return tuple(paths.uses)
 
 
-def base_name(word: str) -> str:
-    """A program's name without its directory."""
-    return word.rpartition("/")[2]
-
-
-def _program(paths: PathList, words: Words) -> None:
+def run_program(paths: PathList, words: Words) -> None:
+    """Declares what a program does with its words."""
     name = base_name(words[0].text)
     if name in WRAPPERS:
         _wrapper(paths, words[1:])
@@ -74,7 +71,7 @@ def _wrapper(paths: PathList, words: Words) -> None:
         if name in WRAPPERS or word.expansion or not may_be_program(word.text):
             continue
         if seen == 0 or name in _PROGRAMS:
-            _program(paths, words[at:])
+            run_program(paths, words[at:])
             seen += 1
         if seen == _MOST_INNER:
             return
@@ -221,14 +218,16 @@ def git_verb_at(words: Sequence[str]) -> int:
 def _sed(paths: PathList, words: Words) -> None:
     """In place the files are written; the script is the first operand unless an option gives it."""
     paths.anything(words)
-    if not any(re.match(r"-[A-Za-z]*i|--i", word.text) for word in words):
+    in_place = [word.text for word in words if re.match(r"-[A-Za-z]*i|--i", word.text)]
+    if not in_place:
         return
+    guessed = not any(text.startswith(("-i", "--in-place")) for text in in_place)
     scripts = [at for at, word in enumerate(words) if re.match(r"-[A-Za-z]*[ef]|--[ef]", word.text)]
     values = {at + 1 for at in scripts if words[at].text in _SED_SCRIPTS}
     rest = [word for at, word in enumerate(words) if at not in values]
     operands = _options_and_operands(rest)[1]
     for word in operands if scripts else operands[1:]:
-        paths.declare(word, "write")
+        paths.declare(word, "write", guessed=guessed)
 
 
 def _dd(paths: PathList, words: Words) -> None:
@@ -258,8 +257,9 @@ def _sort(paths: PathList, words: Words) -> None:
             value = [word.tail(found.end())] if word.text[found.end() :] else words[at + 1 : at + 2]
         else:
             continue
+        guessed = not (word.text.startswith("-o") or name == "--output")
         for file in value:
-            paths.declare(file, "write")
+            paths.declare(file, "write", guessed=guessed)
 
 
 def _options_and_operands(words: Words) -> tuple[Words, Words]:

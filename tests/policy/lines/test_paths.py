@@ -206,3 +206,11 @@ def test_the_folded_and_the_unfolded_directory_both_count() -> None:
 
 def test_a_line_too_long_to_split_names_everything() -> None:
     assert "w /" in paths("a;" * 40_000)
+
+
+def test_an_abbreviated_option_is_a_guess() -> None:
+    uses = paths_of_line("sort -ro a b; sort -o c d; sed --in-pl p e; sed -i p f", HERE, HOME)
+    writes = {
+        use.path.removeprefix(HERE + "/"): use.guessed for use in uses if use.access == "write"
+    }
+    assert writes == {"a": True, "c": False, "e": True, "f": False}

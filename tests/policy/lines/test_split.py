@@ -102,7 +102,7 @@ def test_any_text_is_split(line: str) -> None:
 @given(st.text(st.sampled_from("ab '\"\\;|&\n-/.=*1<"), max_size=25))
 def test_what_the_strict_reader_reads_is_split_the_same(line: str) -> None:
     read = read_line(line)
-    if isinstance(read, tuple):
+    if isinstance(read, tuple) and not any("=" in command.program for command in read):
         strict = [[word.text for word in command.words] for command in read]
         commands = split_line(line, HOME).commands
         lenient = [[word.text for word in c.after_assignments()] for c in commands]

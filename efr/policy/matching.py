@@ -1,0 +1,252 @@
+"""Whether a rule matches: a path, a simple command, or its access to the network.
+
+Pure. `Policy` is the list of a mode's built-in rules and the user's behind them, sorted so that a
+decision looks only at rules that can match. The last match wins; that is decided by the callers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from efr.policy.checks import CHECKS
+from efr.policy.needs import EFFECTS, Access, Effect
+from efr.policy.paths import PathView, holds
+from efr.policy.reader import SimpleCommand
+from efr.policy.rows import BUILT_IN, Mode
+from efr.policy.rules import ClassIs, CommandIs, PathClass, Resource, Rule, Under
+
+Layer = Literal["built_in", "user", "conversation"]
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """A rule with its place: `number` counts through the list, `index` in its layer."""
+
+    rule: Rule
+    layer: Layer
+    number: int
+    index: int
+
+    @property
+    def effect(self) -> Effect:
+        return EFFECTS[self.rule.effect]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Rules in order, those that can match a path, a command and the network apart."""
+
+    paths: tuple[Numbered, ...]
+    commands: tuple[Numbered, ...]  # whose resource is "any"
+    programs: dict[str, tuple[Numbered, ...]]
+    network: tuple[Numbered, ...]
+    tightens: bool  # whether somebody's rule asks or denies a named command
+
+    def of_program(self, program: str) -> Iterator[Numbered]:
+        """Rules that may match a command, the last first."""
+        return _merged(self.commands, self.programs.get(program, ()))
+
+
+def _merged(left: Sequence[Numbered], right: Sequence[Numbered]) -> Iterator[Numbered]:
+    """Both in falling order of their numbers."""
+    at, other = len(left) - 1, len(right) - 1
+    while at >= 0 or other >= 0:
+        if other < 0 or (at >= 0 and left[at].number > right[other].number):
+            yield left[at]
+            at -= 1
+        else:
+            yield right[other]
+            other -= 1
+
+
+@lru_cache(maxsize=32)  # by mode and the rules of now
+def machine_policy(mode: Mode, user: tuple[Rule, ...] = ()) -> Policy:
+    """The built-in rules of a mode, then the user's."""
+    built_in = BUILT_IN[mode]
+    numbered = [Numbered(rule, "built_in", at, at) for at, rule in enumerate(built_in)]
+    numbered += [
+        Numbered(rule, "user", at, at - len(built_in))
+        for at, rule in enumerate(user, start=len(built_in))
+    ]
+    return _policy(numbered)
+
+
+@lru_cache(maxsize=32)
+def conversation_policy(rules: tuple[Rule, ...]) -> Policy:
+    """The rules of one conversation."""
+    return _policy([Numbered(rule, "conversation", at, at) for at, rule in enumerate(rules)])
+
+
+def _policy(numbered: Sequence[Numbered]) -> Policy:
+    programs: dict[str, list[Numbered]] = {}
+    for one in numbered:
+        resource = one.rule.resource
+        if one.rule.action in ("any", "execute") and isinstance(resource, CommandIs):
+            programs.setdefault(resource.program, []).append(one)
+    return Policy(
+        paths=tuple(one for one in numbered if one.rule.action in ("any", "read", "write")),
+        commands=tuple(
+            one
+            for one in numbered
+            if one.rule.action in ("any", "execute") and one.rule.resource == "any"
+        ),
+        programs={program: tuple(rules) for program, rules in programs.items()},
+        network=tuple(
+            one
+            for one in numbered
+            if (one.rule.resource == "any" and one.rule.action in ("any", "network"))
+            or (isinstance(one.rule.resource, CommandIs) and one.rule.action == "network")
+        ),
+        tightens=any(
+            one.layer != "built_in" and one.effect >= Effect.ASK
+            for rules in programs.values()
+            for one in rules
+        ),
+    )
+
+
+# -- paths
+
+
+@dataclass(frozen=True)
+class PathTarget:
+    """A path in normal form with its class; `in_envelope` for a shell call of auto."""
+
+    path: str
+    access: Access
+    kind: PathClass
+    in_envelope: bool = False
+
+
+def matches_path(rule: Rule, target: PathTarget, view: PathView) -> bool:
+    """Whether a rule is about this path and this access."""
+    if rule.action != "any" and (rule.action == "write") != (target.access == "write"):
+        return False
+    resource = rule.resource
+    if isinstance(resource, ClassIs):
+        return resource.name == target.kind
+    if isinstance(resource, Under):
+        return holds(view.expanded(resource.path), target.path)
+    if resource == "project":
+        return _in_project(target, view)
+    return resource == "any" or (resource == "envelope" and target.in_envelope)
+
+
+def _in_project(target: PathTarget, view: PathView) -> bool:
+    if target.access == "write":
+        return view.in_project(target.path)
+    return view.project_root is not None and holds(view.project_root, target.path)
+
+
+def names_secrets(resource: Resource, view: PathView) -> bool:
+    """Whether only secrets are meant: such a rule may open one."""
+    if isinstance(resource, Under):
+        return view.class_of(view.expanded(resource.path)) == "secrets"
+    return resource == ClassIs("secrets")
+
+
+# -- commands
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a command starts: every form of the directory, or none when nobody knows."""
+
+    forms: tuple[str, ...]
+    view: PathView
+
+    def is_under(self, place: str) -> bool:
+        """Whether each form lies there."""
+        root = self._root(place)
+        return root is not None and bool(self.forms) and all(holds(root, one) for one in self.forms)
+
+    def _root(self, place: str) -> str | None:
+        if place == "project":
+            return self.view.project_root
+        return self.view.scratch if place == "scratch" else self.view.expanded(place)
+
+
+def matches_command(resource: CommandIs, command: SimpleCommand, start: Start) -> bool:
+    """Whether the resource is this command; the program's name is known to be the same."""
+    if any(word.pattern for word in command.words) and not takes_patterns(resource):
+        return False
+    words = [word.text for word in command.words[1:]]
+    args = resource.args
+    if len(words) < len(args) or not all(map(_is_one_of, words, args)):
+        return False
+    if resource.forbid and any(
+        is_forbidden(word, one) for word in words for one in resource.forbid
+    ):
+        return False
+    if not _in_bounds(resource, words[len(args) :]):
+        return False
+    if resource.check is not None and not CHECKS[resource.check](words):
+        return False
+    return resource.under is None or start.is_under(resource.under)
+
+
+def takes_patterns(resource: CommandIs) -> bool:
+    """Whether zsh may put several names, or none, where a pattern stands."""
+    bounds = (resource.max_operands, resource.max_options, resource.check)
+    if resource.min_operands or bounds != (None, None, None):
+        return False
+    loose = any(not word.startswith("-") for word in resource.forbid)
+    return not loose and not any(
+        word.endswith("*") and not word.startswith("-")
+        for words in resource.args
+        for word in words.split("|")
+    )
+
+
+def _in_bounds(resource: CommandIs, words: Sequence[str]) -> bool:
+    bounds = (resource.max_operands, resource.max_options)
+    if not resource.min_operands and bounds == (None, None):
+        return True
+    options, operands = _count(words)
+    return (
+        operands >= resource.min_operands
+        and (resource.max_operands is None or operands <= resource.max_operands)
+        and (resource.max_options is None or options <= resource.max_options)
+    )
+
+
+def is_forbidden(word: str, entry: str) -> bool:
+    """Whether a word is what an entry of `forbid` names, also abbreviated or in a cluster."""
+    if not entry.startswith("-"):
+        return not word.startswith("-") and entry in word
+    if not word.startswith("-"):
+        return False
+    if entry.startswith("--"):
+        name = word.partition("=")[0]
+        given, wanted = name[2:], entry[2:].removesuffix("*")
+        if not name.startswith("--") or not given:
+            return False
+        return wanted.startswith(given) or (entry.endswith("*") and given.startswith(wanted))
+    if entry.endswith("*"):
+        return word.startswith(entry[:-1])
+    if len(entry) == 2:
+        return not word.startswith("--") and entry[1] in word[1:]
+    return word == entry
+
+
+def _is_one_of(word: str, alternatives: str) -> bool:
+    return any(
+        word.startswith(one[:-1]) if one.endswith("*") else word == one
+        for one in alternatives.split("|")
+    )
+
+
+def _count(words: Sequence[str]) -> tuple[int, int]:
+    """(options up to and with `--`, operands)."""
+    options = operands = 0
+    for index, word in enumerate(words):
+        if word == "--":
+            return options + 1, operands + len(words) - index - 1
+        if word.startswith("-") and word != "-":
+            options += 1
+        else:
+            operands += 1
+    return options, operands

@@ -1,0 +1,144 @@
+"""`python -m tests.policy.fuzz --count N --seed S`: the readers against real zsh.
+
+Each generated line is read. When a reader claims to understand it, the line runs in a zsh where
+every command is a recorder: what ran must be what the reader said, and no file may appear that it
+did not name. Lines that nobody claims are asked about, so nothing runs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from efr.policy.reader import RESERVED, SimpleCommand, read_line
+from efr.policy.structure import read_structure
+from efr.policy.syntax_tree import agrees
+from efr.policy.words import Unreadable, Word
+from tests.policy.recorder import OPTIONS, record
+from tests.policy.trap_lines import Traps
+
+BATCH = 2500
+# These run what follows them, so the line runs more than its first word says; no rule allows them.
+_RUNS_MORE = frozenset((*RESERVED, "noglob"))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A line, the commands that may run, and the files that may appear."""
+
+    line: str
+    commands: tuple[SimpleCommand, ...]
+    writes: tuple[Word, ...]
+    all_run: bool  # nothing in the line keeps one from running
+
+
+def claim_of(line: str) -> Claim | None:
+    """What the readers say about a line; None when they leave it to a person."""
+    read = read_line(line)
+    if isinstance(read, tuple):
+        plain = agrees(line, read) and not any(_runs_more(one) for one in read)
+        return Claim(line, read, (), _all_run(line, read)) if plain else None
+    structure = read_structure(line)
+    if isinstance(structure, Unreadable):
+        return None
+    commands = tuple(structure.commands)
+    if any(_runs_more(one) for one in commands):
+        return None
+    return Claim(line, commands, tuple(structure.writes), False)
+
+
+def _runs_more(command: SimpleCommand) -> bool:
+    return command.program in _RUNS_MORE
+
+
+def _all_run(line: str, commands: Sequence[SimpleCommand]) -> bool:
+    """Whether each command runs when every one succeeds."""
+    words = [word for command in commands for word in command.words]
+    known = all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", command.program) for command in commands)
+    odd = any(word.pattern for word in words)
+    return known and not odd and not re.search(r"\|\||<|[0-9]>|>&|==", line)
+
+
+def faults(claims: Sequence[Claim], options: str, folder: Path) -> Iterator[str]:
+    """Lines where zsh did something else than what was said."""
+    recording = record([claim.line for claim in claims], options, folder)
+    home = str(folder / "home")
+    for claim, ran in zip(claims, recording.lines, strict=True):
+        # A pattern may stand for anything, so the others are looked at first.
+        said = sorted(claim.commands, key=lambda one: any(word.pattern for word in one.words))
+        for words in ran.commands:
+            found = next((one for one in said if _is_said(words, one, home)), None)
+            if found is None:
+                yield f"{claim.line!r} ran {words!r} with {options!r}"
+                break
+            said.remove(found)
+        else:
+            if claim.all_run and said and ran.commands:
+                yield f"{claim.line!r} did not run {said[0]!r} with {options!r}"
+    named = {_name(word, home) for claim in claims for word in claim.writes}
+    for name in recording.made - named:
+        yield f"a file {name!r} appeared with {options!r}"
+
+
+def _name(word: Word, home: str) -> str:
+    """The file of a redirection, as the recording names it."""
+    return os.path.relpath(os.path.join(home, _forms(word, home)[-1]), home)
+
+
+def _is_said(words: Sequence[str], command: SimpleCommand, home: str) -> bool:
+    """Whether these words are the command's; a pattern stands for any number of names."""
+    return _matches(list(words), list(command.words), home)
+
+
+def _matches(words: list[str], said: list[Word], home: str) -> bool:
+    while said:
+        if said[0].pattern:
+            rest = said[1:]
+            return any(_matches(words[at:], rest, home) for at in range(len(words) + 1))
+        if not words or words[0] not in _forms(said[0], home):
+            return False
+        words, said = words[1:], said[1:]
+    return not words
+
+
+def _forms(word: Word, home: str) -> tuple[str, ...]:
+    """What the shell may make of a word: `~` is the home, also behind `=` and `:` by an option."""
+    if "~" not in word.text:
+        return (word.text,)
+    inner = re.sub(r"(?<=[=:])~(?=/|:|\Z)", home, word.text)
+    at_start = re.sub(r"\A~(?=/|\Z)", home, word.text)
+    both = re.sub(r"\A~(?=/|\Z)", home, inner)
+    return (word.text, inner, both, at_start) if word.quoted else (inner, both, at_start)
+
+
+def run(count: int, seed: int) -> tuple[int, list[str]]:
+    """(lines that were claimed and ran, faults)."""
+    claims = [one for line in Traps(seed).lines(count) if (one := claim_of(line)) is not None]
+    found: list[str] = []
+    for number, start in enumerate(range(0, len(claims), BATCH)):
+        with tempfile.TemporaryDirectory(prefix="efr-fuzz-") as folder:
+            options = OPTIONS[(seed + number) % len(OPTIONS)]
+            found += faults(claims[start : start + BATCH], options, Path(folder))
+    return len(claims), found
+
+
+def main(arguments: Sequence[str]) -> int:
+    given = dict(zip(arguments[::2], arguments[1::2], strict=True))
+    count, seed = int(given.pop("--count", 20_000)), int(given.pop("--seed", 1))
+    if given:
+        print(f"unknown: {' '.join(given)}; use --count N --seed S")
+        return 2
+    claimed, found = run(count, seed)
+    for fault in found:
+        print(fault)
+    print(f"{count} lines, {claimed} read and run, {len(found)} faults (seed {seed})")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
