@@ -8,7 +8,7 @@ thread; blocks on people, programs and the store.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from efr.agent.approvals import Question, Questions, Wake
@@ -215,13 +215,18 @@ class Calls:
             needs=needs,
             approved_by=call.approved_by,
         )
+        cancel, files = call.running.cancel, call.setting.files
+        before = files.before(needs, cancel)
+        if cancel.cancelled:
+            return _failed(STOPPED)
         call.running.call_id = call.id
         try:
             result = tool.run(call.block.input, context)
         finally:
             call.running.call_id = None
         watch.finish()
-        return result
+        changes = files.after(before, cancel) if before else None
+        return result if changes is None else replace(result, changes=changes)
 
     def _shell(self, setting: Setting) -> Shell:
         return self._services.ports.shells.for_conversation(

@@ -23,6 +23,7 @@ from efr.config.schema import Settings
 from efr.providers.canonical import ToolDefinition
 from efr.providers.registry import Active
 from efr.shell.contract import BusyCommand
+from efr.snapshots.room import Snapshots
 from efr.store.batch import Batch, Committed
 from efr.tools.contract import HiddenShell, Tool
 from efr.wire import types as t
@@ -159,3 +160,4 @@ class Ports:
     shell_start: Callable[[int], ShellStart | None]  # of a live process; None: it is gone
     places: Places
     mode_limits: Callable[[], ModeLimits] = lambda: NO_SANDBOX
+    snapshots: Snapshots | None = None  # None: no turn knows which files it changed

@@ -24,13 +24,16 @@ from efr.agent.queue import Prompt, Running
 from efr.agent.scratch import NoScratch, ensure_scratch
 from efr.agent.services import Services
 from efr.agent.settings import Resolved
+from efr.agent.turn_files import TurnFiles
 from efr.config.schema import Settings
 from efr.providers.canonical import Message, TextBlock, ToolDefinition
 from efr.shell.errors import ShellError
 from efr.store import queries
 from efr.store.errors import UnknownConversation
 from efr.store.rows import ConversationRow
+from efr.tools.contract import Where
 from efr.wire import events as ev
+from efr.wire import types as t
 
 log = logging.getLogger("efr.agent")
 
@@ -48,6 +51,7 @@ class Setting:
     shell_start: str  # where a new hidden shell starts
     scratch: str | None
     base_tokens: int | None  # the last real count, when the next estimate may start from it
+    files: TurnFiles
 
     @property
     def resolved(self) -> Resolved:
@@ -97,6 +101,8 @@ def set_out(
         full_allowed=frame.settings.permissions.allow_full,
     )
     context = context_of(history, frame, running.turn_id)
+    root = place.project.root if place.project is not None else None
+    where = Where(user_dir, user_dir, ports.host.home, scratch, root)
     return Setting(
         frame=frame,
         context=context,
@@ -107,7 +113,16 @@ def set_out(
         shell_start=prompt.shell_dir or user_dir,
         scratch=scratch,
         base_tokens=base_tokens(history, resolved.model.id),
+        files=_files(services, turn_log, frame, where),
     )
+
+
+def _files(services: Services, turn_log: TurnLog, frame: Frame, where: Where) -> TurnFiles:
+    ports = services.ports
+    is_auto = frame.resolved.effective.mode is t.Mode.AUTO
+    named = ports.places.projects if is_auto else None
+    settings = frame.settings.snapshot
+    return TurnFiles(ports.snapshots, settings, turn_log, where, named, ports.clock)
 
 
 def _prompt_message(live: LiveState, text: str, past: Sequence[Message]) -> Message:

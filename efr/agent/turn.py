@@ -10,6 +10,8 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from efr.agent.accounting import Account
 from efr.agent.answer import Answer
 from efr.agent.calls import Calls
@@ -37,6 +39,9 @@ log = logging.getLogger("efr.agent")
 MAX_CALLS = 64  # model calls of one turn: a loop that does not end by itself ends here
 
 _RUNS_CALLS = frozenset({"tool_use", "end_turn"})  # after another stop the calls are not run
+
+
+TurnEvent = ev.TurnCompleted | ev.TurnFailed | ev.TurnInterrupted
 
 
 class Owner(Protocol):
@@ -74,7 +79,7 @@ class Turn:
         try:
             setting = self._begin()
             stop = self._loop(setting)
-            event: ev.TurnCompleted | ev.TurnFailed | ev.TurnInterrupted = ev.TurnCompleted(
+            event: TurnEvent = ev.TurnCompleted(
                 turn_id=self._running.turn_id,
                 usage=self._usage,
                 context=self._context,
@@ -86,7 +91,7 @@ class Turn:
             stopped = self._running.cancel.cancelled and isinstance(exc, ProviderError)
             event = self._interrupted() if stopped else self._failed(exc)
         self._channel.end()
-        return self._end(event)
+        return self._end(self._with_changes(event))
 
     # The story -----------------------------------------------------------------------------
 
@@ -206,6 +211,17 @@ class Turn:
 
     # The ends ------------------------------------------------------------------------------
 
+    def _with_changes(self, event: TurnEvent) -> TurnEvent:
+        """The end with what the turn changed in files; without, when that cannot be told."""
+        if self._setting is None:
+            return event
+        try:
+            changes, undo = self._setting.files.end(self._running.cancel)
+        except Exception:  # a fault here must not take the turn's end away
+            log.exception("the changed files of a turn are not known")
+            return event
+        return replace(event, changes=changes, undo=undo)
+
     def _interrupted(self) -> ev.TurnInterrupted | ev.TurnFailed:
         try:
             self._close_answer()
@@ -243,7 +259,7 @@ class Turn:
             self._counts().counted(answer.usage, partial)
         answer.complete()
 
-    def _end(self, event: ev.TurnCompleted | ev.TurnFailed | ev.TurnInterrupted) -> TurnEnd:
+    def _end(self, event: TurnEvent) -> TurnEnd:
         resolved = self._setting.resolved if self._setting is not None else None
         return TurnEnd(
             running=self._running,
