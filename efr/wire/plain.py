@@ -11,6 +11,7 @@ one object each; for a struct that equals the default (presence E) a plan puts t
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from types import UnionType
 from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
 
@@ -103,7 +104,23 @@ def _of_members(plans: tuple[tuple[str, Plan | None], ...]) -> Plan | None:
                 value = replace(value, **{name: after})
         return value
 
-    return of_members if plans else None
+    if not plans:
+        return None
+    return _of_one_event(plans[0][0]) if plans[0][1] is None and len(plans) == 1 else of_members
+
+
+def _of_one_event(name: str) -> Plan:
+    """The same for one member without a plan of its own: every event that a client follows."""
+    member_of = attrgetter(name)
+
+    def of_one(value: Any) -> Any:
+        before = member_of(value)
+        plan = PLANS[type(before)]
+        if plan is None or (after := plan(before)) is before:
+            return value
+        return replace(value, **{name: after})
+
+    return of_one
 
 
 def _capabilities(value: Capabilities) -> dict[str, Any]:
