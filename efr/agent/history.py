@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from efr.agent.context import Context, Missing, Piece, head_of, stubs
 from efr.agent.frame import Frame
-from efr.agent.rebuild import rebuild_turn, repaired, shown_as_text
+from efr.agent.rebuild import rebuild_turn, repaired, shown_as_text, unread_steers
 from efr.providers.canonical import Message, decode_message, encode_message
 from efr.store import queries
 from efr.store.rows import StoredCompaction, TurnRow
@@ -191,7 +191,11 @@ class _Log:
         messages: tuple[Message, ...] = () if saved is None else saved.messages
         if saved is None or saved.seq < self.place(row):
             after = 0 if saved is None else saved.seq
-            messages += tuple(rebuild_turn(self.events(row.id), after))
+            events = self.events(row.id)
+            resent: set[int] = set()
+            if unread_steers(events):
+                resent = queries.resent_steers(self._conn, self._conversation_id, row.queued_seq)
+            messages += tuple(rebuild_turn(events, after, resent))
         stopped = None
         if row.status in _STOPPED_WORDS:
             stopped = f'"{title_of(row.prompt)}" ({_STOPPED_WORDS[row.status]})'

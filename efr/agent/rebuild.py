@@ -62,10 +62,13 @@ class _Story:
         self.blocks, self.results = [], []
 
 
-def rebuild_turn(events: Sequence[tuple[int, ev.Event]], after: int = 0) -> list[Message]:
+def rebuild_turn(
+    events: Sequence[tuple[int, ev.Event]], after: int = 0, resent: Collection[int] = ()
+) -> list[Message]:
     """The messages of one turn from its (seq, event) pairs in order; empty: no prompt, no turn.
 
-    `after`: those of the events up to that number are known already.
+    `after`: those of the events up to that number are known already. `resent`: steers that became
+    a prompt. Steers that no call read stand at the end, as they do when the turn records its end.
     """
     steers = {seq: e.text for seq, e in events if isinstance(e, ev.TurnSteered)}
     in_place = _old_log(events)
@@ -95,8 +98,29 @@ def rebuild_turn(events: Sequence[tuple[int, ev.Event]], after: int = 0) -> list
                 pass
     for parts in streamed.values():
         story.assistant(TextBlock("".join(parts)), new=True)
+    for seq in unread_steers(events):
+        if seq not in resent:
+            story.user(steers[seq])
     story.close()
     return repaired(story.messages)
+
+
+def unread_steers(events: Sequence[tuple[int, ev.Event]]) -> list[int]:
+    """The numbers of the steers that no call read and nobody took back; a turn that completed by
+    itself has none."""
+    unread: dict[int, None] = {}
+    for seq, event in events:
+        match event:
+            case ev.TurnSteered():
+                unread[seq] = None
+            case ev.SteeringDelivered(steers=gone) | ev.SteeringWithdrawn(steers=gone):
+                for one in gone:
+                    unread.pop(one, None)
+            case ev.TurnCompleted():
+                return []
+            case _:
+                pass
+    return list(unread)
 
 
 def _old_log(events: Sequence[tuple[int, ev.Event]]) -> bool:

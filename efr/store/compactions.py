@@ -1,4 +1,4 @@
-"""Queries about the model's context: compactions, where turns ended, and counted tokens.
+"""Queries about what the model reads: compactions, ends of turns, steers, counted tokens.
 
 Each takes any connection.
 """
@@ -90,6 +90,16 @@ def counted_use(conn: Connection, conversation_id: str) -> list[CountedUse]:
         )
         for seq, turn_id, kind, *counts in rows
     ]
+
+
+def resent_steers(conn: Connection, conversation_id: str, after_seq: int) -> set[int]:
+    """The numbers of the steers that became prompts queued after that event."""
+    rows = conn.execute(
+        "SELECT s.value FROM events e, json_each(e.payload, '$.steers') s"
+        " WHERE e.conversation_id = ? AND e.seq > ? AND e.kind = 'prompt_queued'",
+        (conversation_id, after_seq),
+    )
+    return {int(seq) for (seq,) in rows}
 
 
 def turn_end(conn: Connection, conversation_id: str, turn_id: str) -> int | None:

@@ -9,6 +9,7 @@ from efr.store.compactions import (
     counted_use,
     newest_compaction,
     newest_pruning,
+    resent_steers,
     turn_end,
     turn_start,
 )
@@ -70,6 +71,7 @@ __all__ = [
     "pending_approvals",
     "prompt_turns",
     "receipt",
+    "resent_steers",
     "slots",
     "summary",
     "turn",

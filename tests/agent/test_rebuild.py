@@ -176,3 +176,31 @@ def test_calls_of_a_tool_that_is_not_on_offer_are_text_in_their_place() -> None:
         ),
         Message("user", (TextBlock("[tool result gone a failed]\nno"), ToolResultBlock("b", "1"))),
     ]
+
+
+def test_a_steer_that_no_call_read_stands_at_the_end_of_a_turn_that_was_cut() -> None:
+    events = [
+        (1, prompt("p")),
+        (2, ev.TurnSteered(turn_id=T, text="read")),
+        (3, ev.SteeringDelivered(turn_id=T, steers=(2,))),
+        (4, ev.TurnSteered(turn_id=T, text="taken back")),
+        (5, ev.TurnSteered(turn_id=T, text="sent again")),
+        (6, ev.TurnSteered(turn_id=T, text="unread")),
+        (7, said(0, "half")),
+        (8, ev.SteeringWithdrawn(turn_id=T, steers=(4,), origin=t.Origin.SHELL)),
+        (9, ev.TurnCancelled(turn_id=T)),
+    ]
+    messages = [message.text for message in rebuild_turn(events, resent={5})]
+    assert messages == ["p", "read", "half", "unread"]
+
+
+def test_what_is_known_up_to_an_event_is_not_built_again() -> None:
+    events = [
+        (1, prompt("p")),
+        (2, said(0, "known")),
+        (3, ev.TurnSteered(turn_id=T, text="steer")),
+        (4, said(1, "also known")),
+        (5, ev.SteeringDelivered(turn_id=T, steers=(3,))),
+        (6, said(2, "new")),
+    ]
+    assert [message.text for message in rebuild_turn(events, after=4)] == ["steer", "new"]
