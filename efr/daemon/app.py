@@ -39,7 +39,7 @@ from efr.daemon.processes import shell_start
 from efr.daemon.projects import KnownProjects, known_projects
 from efr.daemon.recent import Machine
 from efr.daemon.reload_notices import ReloadNotices
-from efr.daemon.rooms import Facts, Rooms
+from efr.daemon.rooms import Facts, HiddenShells, Rooms
 from efr.daemon.searching import Searches
 from efr.daemon.setting_warnings import setting_warnings
 from efr.daemon.shell_looks import ShellLooks
@@ -167,11 +167,9 @@ class Daemon:
         providers = self._providers(started)
         fetcher = CatalogFetcher(providers)
         looks = _WhoLooks()
-        shells, shell_looks = self._start_shells(started, store, timer, looks)
-        rooms = self._start_agent(
-            started, store, timer, providers, fetcher, shells, shell_looks.look_soon
-        )
-        looks.agent, looks.shells = rooms.agent, shells
+        hidden = self._start_shells(started, store, timer, looks)
+        rooms = self._start_agent(started, store, timer, providers, fetcher, hidden)
+        looks.agent, looks.shells = rooms.agent, hidden.shells
         for one in not_run:
             _tell_not_run(rooms.agent, one)
         told = ReloadNotices(
@@ -224,7 +222,7 @@ class Daemon:
 
     def _start_shells(
         self, started: Started, store: _Store, timer: Timer, looks: _WhoLooks
-    ) -> tuple[Shells, ShellLooks]:
+    ) -> HiddenShells:
         flusher = RecordingFlusher(partial(self._fatal, "recording-flusher"))
         started.add("the recordings", lambda deadline: flusher.stop())
         flusher.start()
@@ -255,7 +253,8 @@ class Daemon:
         started.add("the looks at the shells", events.stop)
         # A shell that ignores its hang-up is killed while the store can still record it.
         started.add("the shells", lambda deadline: shells.stop_all(deadline - AFTER_SHELLS_S))
-        return shells, events
+        attachments = Attachments(shells.find, store.readers.read, self._roots.recordings)
+        return HiddenShells(shells, attachments, events.look_soon)
 
     def _projects(self, home: str) -> KnownProjects:
         env, ids = self._outside.env, self._outside.ids
@@ -270,8 +269,7 @@ class Daemon:
         timer: Timer,
         providers: Providers,
         fetcher: CatalogFetcher,
-        shells: Shells,
-        look_at_shells: Callable[[], None],
+        hidden: HiddenShells,
     ) -> Rooms:
         host = _host(self._outside.env)
         workers = ConversationWorkers(self._clock, self._fatal)
@@ -289,7 +287,7 @@ class Daemon:
                 timer=timer,
                 models=providers,
                 tools=ToolRegistry(more=(_settings_tool(self._settings, providers),)),
-                shells=shells,
+                shells=hidden.shells,
                 shell_start=shell_start,
                 places=projects.places,
             )
@@ -311,17 +309,14 @@ class Daemon:
             projects=projects,
             subscriptions=subscriptions,
             watches=watches,
-            model_side=ModelSide(os.getpid(), shells.sessions),
+            model_side=ModelSide(os.getpid(), hidden.shells.sessions),
             waits=Waits(errands, fetcher, lambda: providers.active().provider.id),
             searches=Searches(lanes, lambda: indexer.building, self._clock),
             indexer=indexer,
-            deleter=upkeep.deleter(store.readers, writer, feed, agent, shells),
+            deleter=upkeep.deleter(store.readers, writer, feed, agent, hidden.shells),
             record=partial(_record, writer),
             working=lambda: workers.count,
-            hidden=shells,
-            attachments=Attachments(shells.find, store.readers.read, self._roots.recordings),
-            look_at_shells=look_at_shells,
-            shells=lambda: shells.count,
+            hidden=hidden,
         )
 
     def _start_watches(

@@ -38,6 +38,15 @@ class Facts:
 
 
 @dataclass(frozen=True)
+class HiddenShells:
+    """The hidden shells, and who looks at them."""
+
+    shells: Shells
+    attachments: Attachments
+    look_soon: Callable[[], None]  # something was asked of one
+
+
+@dataclass(frozen=True)
 class Rooms:
     """Everything that a method may use."""
 
@@ -57,10 +66,7 @@ class Rooms:
     deleter: Deleter
     record: Callable[[ev.Event], None]  # commits an event of no conversation
     working: Callable[[], int]  # conversations with work in progress
-    hidden: Shells
-    attachments: Attachments
-    look_at_shells: Callable[[], None]  # soon: something was asked of one
-    shells: Callable[[], int]  # hidden shells that run
+    hidden: HiddenShells
 
 
 def caller_of(peer: Peer) -> Caller:

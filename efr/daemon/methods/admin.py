@@ -27,7 +27,7 @@ def admin_status(rooms: Rooms, params: m.AdminStatusParams, call: Call) -> m.Adm
         started_at=t.time_from_us(facts.started_at_us),
         screen_backend=SCREEN_BACKEND,
         conversations=rooms.working(),
-        shells=rooms.shells(),
+        shells=rooms.hidden.shells.count,
         providers=rooms.providers.statuses(),
         catalog=rooms.providers.catalog(),
         roots=t.Roots(

@@ -27,7 +27,7 @@ def shell_status(rooms: Rooms, params: m.ShellStatusParams, call: Call) -> m.She
     conversation_id = params.conversation_id
     if rooms.readers.read(lambda conn: queries.conversation(conn, conversation_id)) is None:
         raise no_conversation(conversation_id)
-    shell = rooms.hidden.peek(conversation_id)
+    shell = rooms.hidden.shells.peek(conversation_id)
     command = shell.command if shell is not None else None
     return m.ShellStatusResult(busy=None if command is None else shell_busy(command))
 
@@ -37,14 +37,14 @@ def shell_interrupt(
 ) -> m.ShellInterruptResult:
     """Stops a command that was left running, or closes its shell."""
     result = rooms.agent.shell_interrupt(params)
-    rooms.look_at_shells()  # what ignores it is ended harder
+    rooms.hidden.look_soon()  # what ignores it is ended harder
     return result
 
 
 def pty_attach(rooms: Rooms, params: m.PtyAttachParams, call: Call) -> Attachment:
     """Follows a terminal. Whoever does can type an answer."""
-    attachment = rooms.attachments.open(params)
-    shell = rooms.hidden.find(params.pty_id)
+    attachment = rooms.hidden.attachments.open(params)
+    shell = rooms.hidden.shells.find(params.pty_id)
     if shell is not None:
         # Without its tty: it shows no events, so that terminal still needs its notices.
         attachment.on_close(rooms.agent.followers.join(shell.conversation_id, True, None))
@@ -79,7 +79,7 @@ def pty_resize(rooms: Rooms, params: m.PtyResizeParams, call: Call) -> m.PtyResi
 
 def _of(rooms: Rooms, pty_id: str) -> tuple[HiddenShell, ShellProcess]:
     """A shell that runs, and its terminal. Raises Refusal."""
-    shell = rooms.hidden.find(pty_id)
+    shell = rooms.hidden.shells.find(pty_id)
     terminal = shell.terminal if shell is not None else None
     if shell is None or terminal is None:
         raise no_terminal(pty_id)
