@@ -179,7 +179,7 @@ def test_calls_of_a_tool_that_is_not_on_offer_are_text_in_their_place() -> None:
 
 
 def test_a_steer_that_no_call_read_stands_at_the_end_of_a_turn_that_was_cut() -> None:
-    events = [
+    events: list[tuple[int, ev.Event]] = [
         (1, prompt("p")),
         (2, ev.TurnSteered(turn_id=T, text="read")),
         (3, ev.SteeringDelivered(turn_id=T, steers=(2,))),
@@ -195,7 +195,7 @@ def test_a_steer_that_no_call_read_stands_at_the_end_of_a_turn_that_was_cut() ->
 
 
 def test_what_is_known_up_to_an_event_is_not_built_again() -> None:
-    events = [
+    events: list[tuple[int, ev.Event]] = [
         (1, prompt("p")),
         (2, said(0, "known")),
         (3, ev.TurnSteered(turn_id=T, text="steer")),
