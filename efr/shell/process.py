@@ -113,7 +113,13 @@ class ShellProcess:
         signs = self._scanner.feed(data)
         in_front = bool(signs) and terminal.foreground(self._master) == self.pid
         scanner = self._scanner
-        seen = Seen(offset + len(data), scanner.runs, scanner.open_run, scanner.alternate)
+        seen = Seen(
+            offset + len(data),
+            scanner.runs,
+            scanner.open_run,
+            scanner.alternate,
+            scanner.modes,
+        )
         with self.changed:
             self.seen = seen
             self.last_output = self.clock.monotonic()

@@ -32,6 +32,7 @@ _MOST_RUNS: Final = 64  # kept; an older one is read when somebody looks that la
 _CONTROL_LIMIT: Final = 256  # an unfinished CSI longer than this is noise
 
 ALTERNATE_MODES: Final = frozenset((47, 1047, 1049))
+_KEYPAD: Final = 66  # has escapes of its own
 _MODES_AT_START: Final = frozenset((7, 25))  # autowrap, and the cursor shows
 QueryKind = Literal["device", "device2", "status", "cursor", "cursor_dec", "mode", "colour"]
 
@@ -158,6 +159,10 @@ class Scanner:
             return None, len(data)
         if kind == b"c":
             self.modes = _MODES_AT_START
+        elif kind == b"=":
+            self.modes |= {_KEYPAD}
+        elif kind == b">":
+            self.modes -= {_KEYPAD}
         return None, start + 1
 
     def _osc(self, data: bytes, start: int, base: int) -> tuple[Sign | None, int]:

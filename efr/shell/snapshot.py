@@ -6,7 +6,7 @@ default colours.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from itertools import islice
 from typing import Final
@@ -25,12 +25,17 @@ _INDEXED: Final = {
     **{f"bright{name}": index + 8 for index, name in enumerate(_NAMES)},
     "bfightmagenta": 13,
 }
+# What a client must know to send the right keys: cursor keys, keypad, mouse, focus, paste.
+KEY_MODES: Final = frozenset((1, 66, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 2004))
 _BLANK: Final = t.Cell(text="")
 _KNOWN_CELLS: Final = 4096  # different cells kept: a screen has a few hundred
 
 
-def snapshot(screen: TerminalScreen, scrollback_rows: int) -> t.ScreenSnapshot:
-    """The whole screen, and at most `scrollback_rows` of what scrolled off the main one."""
+def snapshot(
+    screen: TerminalScreen, scrollback_rows: int, modes: Collection[int]
+) -> t.ScreenSnapshot:
+    """The whole screen, and at most `scrollback_rows` of what scrolled off the main one. `modes`
+    are the DEC modes that are set."""
     rows = map(screen.buffer.get, range(screen.lines))
     left = len(screen.scrolled) - scrollback_rows
     scrolled = islice(screen.scrolled, max(0, left), None) if scrollback_rows else ()
@@ -44,6 +49,7 @@ def snapshot(screen: TerminalScreen, scrollback_rows: int) -> t.ScreenSnapshot:
         rows=tuple(_row(row) for row in rows),
         scrollback=tuple(_scrolled(text, wraps) for text, wraps in scrolled),
         alternate_screen=screen.alternate,
+        modes=tuple(sorted(KEY_MODES.intersection(modes))),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -33,6 +33,7 @@ class Seen(NamedTuple):
     runs: tuple[PlainRun, ...] = ()
     open_run: PlainRun = PlainRun(0, 0, -1)
     alternate: bool = False
+    modes: Collection[int] = ()  # DEC modes that are set
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class Viewer:
     def snapshot(self, scrollback_rows: int) -> tuple[int, t.ScreenSnapshot]:
         """The screen after everything that came so far, and the offset behind that."""
         with self._up_to_date(None) as screen:
-            return screen.position, snapshot(screen.screen, scrollback_rows)
+            return screen.position, snapshot(screen.screen, scrollback_rows, self._seen().modes)
 
     def resize(self, offset: int, size: Size) -> None:
         """The screen has this size from the byte at `offset` on. On pty-reader."""

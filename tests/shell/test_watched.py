@@ -211,7 +211,7 @@ def test_a_snapshot_tells_cells_colours_and_the_cursor() -> None:
         "1漢\r\n2\r\n\x1b[1;31mab\x1b[0m \x1b[7m\x1b[38;2;1;2;3mc\x1b[0m漢\x1b[?25l\r\n"
         "\x1b[105mm\x1b[0m".encode()
     )
-    found = snapshot(screen, 200)
+    found = snapshot(screen, 200, (1, 7, 2004))
 
     assert found.size == t.Size(cols=12, rows=3)
     assert found.cursor == t.CursorPos(row=2, col=1, hidden=True)
@@ -228,13 +228,14 @@ def test_a_snapshot_tells_cells_colours_and_the_cursor() -> None:
     )
     assert found.rows[2].cells == (t.Cell(text="m", bg=t.Color(indexed=13)),)
     assert not found.alternate_screen
-    assert snapshot(screen, 0).scrollback == ()
+    assert found.modes == (1, 2004)
+    assert snapshot(screen, 0, ()).scrollback == ()
 
 
 def test_a_snapshot_leaves_blank_ends_out_and_marks_wrapped_rows() -> None:
     screen = TerminalScreen(4, 2)
     Feeder(screen).feed(b"abcdef\x1b[K")
-    found = snapshot(screen, 0)
+    found = snapshot(screen, 0, ())
 
     assert [row.wrapped for row in found.rows] == [True, False]
     assert texts(found.rows) == ["abcd", "ef"]

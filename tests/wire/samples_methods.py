@@ -555,6 +555,7 @@ ITEMS: Final[dict[str, Any]] = {
             scrollback=(t.RowCells(cells=(t.Cell(text="%"),)),),
             title="zsh — größe",
             alternate_screen=True,
+            modes=(1, 2004),
         ),
     ),
     "pty_attach_item_output": m.PtyOutput(seq=2_048, data=b"\x1b[1mhi\xff"),

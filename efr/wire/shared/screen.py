@@ -66,3 +66,4 @@ class ScreenSnapshot(Wire, frozen=True):
     scrollback: tuple[RowCells, ...] = ()  # oldest first
     title: str | None = None
     alternate_screen: bool = False  # a full-screen program runs
+    modes: tuple[U16, ...] = ()  # DEC private modes that are set, of those for keys and mouse
