@@ -19,6 +19,9 @@ Usage:
   efr config set [--] <key> <value>
   efr config unset <key>
   efr status [--json]
+  efr attach [<id>]
+  efr shell status [<id>] [--json]
+  efr shell (stop | close) [<id>]
   efr service (install | uninstall | status)
   efr init zsh
   efr version
@@ -83,6 +86,8 @@ COMMANDS = {
     "settings": "efr.cli.commands.settings:settings",
     "models": "efr.cli.commands.models:models",
     "config": "efr.cli.commands.config:config",
+    "attach": "efr.cli.commands.attach:attach",
+    "shell": "efr.cli.commands.shell:shell",  # before status, as the next one
     "service": "efr.cli.commands.service:service",  # before status: `efr service status` has both
     "status": "efr.cli.commands.status:status",
     "init": "efr.cli.commands.init:init",

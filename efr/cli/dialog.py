@@ -9,12 +9,17 @@ from efr.wire import types as t
 
 
 def open_connection(
-    run: Run, *, origin: t.Origin = t.Origin.CLI, tty: str | None = None
+    run: Run,
+    *,
+    origin: t.Origin = t.Origin.CLI,
+    tty: str | None = None,
+    capabilities: t.Capabilities | None = None,
 ) -> Connection:
     """Connects and says hello. `tty` None: the terminal on stdin. Raises as `efr.client`."""
     connection = Connection.open(socket_path(run.env), run.ids)
     try:
-        connection.hello(origin, tty=(terminal_name() if tty is None else tty) or None)
+        tty = (terminal_name() if tty is None else tty) or None
+        connection.hello(origin, tty=tty, capabilities=capabilities)
     except BaseException:
         connection.close()
         raise

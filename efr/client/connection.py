@@ -68,13 +68,19 @@ class Connection:
         return self._link.fileno()
 
     def hello(
-        self, origin: t.Origin = t.Origin.CLI, *, client: str | None = None, tty: str | None = None
+        self,
+        origin: t.Origin = t.Origin.CLI,
+        *,
+        client: str | None = None,
+        tty: str | None = None,
+        capabilities: t.Capabilities | None = None,
     ) -> m.HelloResult:
         """Says who this is. Blocks. Raises Refused (`protocol_mismatch`: another build)."""
         self._hello = m.HelloParams(
             protocol=t.PROTOCOL_VERSION,
             origin=origin,
             client=client or f"efr {VERSION}",
+            capabilities=capabilities or t.Capabilities(),
             tty=tty,
             pid=os.getpid(),
         )
@@ -123,7 +129,10 @@ class Connection:
         fresh = Connection.open(self._path, self._ids)
         try:
             if self._hello is not None:
-                fresh.hello(self._hello.origin, client=self._hello.client, tty=self._hello.tty)
+                said = self._hello
+                fresh.hello(
+                    said.origin, client=said.client, tty=said.tty, capabilities=said.capabilities
+                )
         except BaseException:
             fresh.close()
             raise

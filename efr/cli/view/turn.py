@@ -81,6 +81,7 @@ class TurnView:
         self._asked_s = 0.0  # time that passed while the user was asked
         self._shown_seq = 0  # newest event that ended what drafts show
         self._report: tuple[t.ReportedFile, ...] = ()
+        self._left: dict[str, str] = {}  # commands left running, by their calls
         self._handlers = self._of_the_turn()
         self._others = self._of_others()
 
@@ -122,8 +123,9 @@ class TurnView:
             "presence_changed": self._presence_changed,
             "job_ended": self._job_ended,
             "job_watch_matched": self._job_watch,
-            "shell_command_detached": self._detached,
-            "shell_command_ended": self._detached_ended,
+            "shell_command_detached": self._left_running,
+            "shell_command_input_changed": self._left_asks,
+            "shell_command_ended": self._left_ended,
         }
 
     @property
@@ -413,12 +415,25 @@ class TurnView:
         code = f" with {event.exit_code}" if event.exit_code is not None else ""
         self.note(f"{event.job_id} {event.state.value.replace('_', ' ')}{code}")
 
-    def _detached(self, event: ev.ShellCommandDetached, now: float) -> None:
-        self.note(f"left running: {visible_line(event.command)}")
+    def _left_running(self, event: ev.ShellCommandDetached, now: float) -> None:
+        from efr.cli.render import left
 
-    def _detached_ended(self, event: ev.ShellCommandEnded, now: float) -> None:
-        code = f" with {event.exit_code}" if event.exit_code is not None else ""
-        self.note(f"the command left running {event.how.value.replace('_', ' ')}{code}")
+        self._left[event.call_id] = left.line_text(event.command)
+        self.note(left.left_text(event), warning=event.input is not t.InputWait.NONE)
+
+    def _left_asks(self, event: ev.ShellCommandInputChanged, now: float) -> None:
+        from efr.cli.render import left
+
+        if text := left.changed_text(event, self._left_name(event.call_id)):
+            self.note(text, warning=True)
+
+    def _left_ended(self, event: ev.ShellCommandEnded, now: float) -> None:
+        from efr.cli.render import left
+
+        self.note(left.ended_text(event, self._left_name(event.call_id)))
+
+    def _left_name(self, call_id: str) -> str:
+        return self._left.get(call_id, "the command left running")
 
 
 def open_question(events: tuple[ev.EventEnvelope, ...]) -> list[ev.EventEnvelope]:

@@ -1,0 +1,69 @@
+"""A screen snapshot as the bytes that draw it. Pure.
+
+Drawn at once in one synchronized write (mode 2026), cut to the window. Control characters cannot
+stand in a snapshot of efrd's; should one, it is shown as its picture.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from efr.text.visible import visible_text
+from efr.wire import types as t
+
+# DEC modes of what keys and the mouse send. The keypad's has escapes of its own that all know.
+KEY_MODES: Final = (1, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 2004)
+KEYPAD: Final = 66
+
+_BEGIN: Final = "\x1b[?2026h\x1b[?25l\x1b[m\x1b(B\x1b[4l\x1b[20l\x1b[?6l\x1b[?7l\x1b[r\x1b[H\x1b[2J"
+_END: Final = "\x1b[m\x1b[?7h"
+_Style = tuple[t.Color | None, t.Color | None, bool, bool, bool, bool]
+
+
+def paint(shown: t.ScreenSnapshot, columns: int, rows: int) -> bytes:
+    """Draws it from an unknown state, and leaves the cursor where it is there."""
+    out = [_BEGIN]
+    for y, row in enumerate(shown.rows[:rows]):
+        if row.cells:
+            out.append(f"\x1b[{y + 1};1H{_row(row.cells[:columns], columns)}")
+    cursor = shown.cursor
+    keys = [f"\x1b[?{mode}{'h' if mode in shown.modes else 'l'}" for mode in KEY_MODES]
+    keys.append("\x1b=" if KEYPAD in shown.modes else "\x1b>")
+    place = f"\x1b[{min(cursor.row, rows - 1) + 1};{min(cursor.col, columns - 1) + 1}H"
+    end = ("" if cursor.hidden else "\x1b[?25h") + "\x1b[?2026l"
+    return "".join([*out, _END, *keys, place, end]).encode()
+
+
+def _row(cells: tuple[t.Cell, ...], columns: int) -> str:
+    out, before = [], None
+    is_second = False  # half of a wide character
+    for x, cell in enumerate(cells):
+        if is_second:
+            is_second = False
+            continue
+        is_second = cell.wide
+        if cell.wide and x + 1 == columns:  # the window ends in its middle
+            continue
+        style = (cell.fg, cell.bg, cell.bold, cell.italic, cell.underline, cell.inverse)
+        if style != before:
+            out.append(_style(style))
+            before = style
+        out.append(visible_text(cell.text, keep_format=True) or " ")
+    return "".join(out)
+
+
+def _style(style: _Style) -> str:
+    fg, bg, *flags = style
+    codes = ["0", *(code for code, on in zip("1347", flags, strict=True) if on)]
+    return f"\x1b[{';'.join([*codes, *_colour(fg, 30), *_colour(bg, 40)])}m"
+
+
+def _colour(colour: t.Color | None, base: int) -> list[str]:
+    if colour is None:
+        return []
+    if colour.rgb is not None:
+        return [f"{base + 8};2;{';'.join(map(str, colour.rgb))}"]
+    index = colour.indexed or 0
+    if index < 8:
+        return [str(base + index)]
+    return [str(base + 52 + index)] if index < 16 else [f"{base + 8};5;{index}"]
