@@ -15,7 +15,7 @@ from efr.agent.approvals import Question, Questions, Wake
 from efr.agent.call_watch import Watch
 from efr.agent.commit import TurnLog
 from efr.agent.failures import approval_notice
-from efr.agent.permission import judge
+from efr.agent.permission import closed_files, judge
 from efr.agent.ports import Shell
 from efr.agent.queue import Running
 from efr.agent.services import Services
@@ -118,6 +118,7 @@ class Calls:
             home=self._services.ports.host.home,
             scratch=setting.scratch,
             project_root=project.root if project is not None else None,
+            closed=closed_files(self._services.ports, setting),
         )
 
     def _start(self, call: _Call, needs: CallNeeds | None) -> None:
@@ -142,7 +143,7 @@ class Calls:
         questions = self._owner.questions
         limit = self._services.ports.settings().conversation.approval_timeout_secs
         question = questions.park(
-            call.id, None if limit is None else float(limit), local_only=_is_local(needs)
+            call.id, None if limit is None else float(limit), local_only=decision.local_only
         )
         try:
             call.shown = tool.preview(call.block.input, where)
@@ -162,7 +163,7 @@ class Calls:
                 summary=decision.summary,
                 diff_preview=call.shown,
                 interactive=needs.interactive,
-                local_only=_is_local(needs),
+                local_only=decision.local_only,
                 reason=decision.reason or None,
             )
         )
@@ -254,11 +255,6 @@ class Calls:
             )
         )
         return ToolResultBlock(call.block.call_id, result.output, is_error=result.is_error)
-
-
-def _is_local(needs: CallNeeds) -> bool:
-    """Whether only somebody at this machine may answer."""
-    return needs.interactive or needs.settings is not None
 
 
 def _failed(text: str) -> ToolResult:

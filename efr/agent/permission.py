@@ -13,11 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from efr.agent.ports import Ports
-from efr.agent.same_place import guarded, other_names
+from efr.agent.same_place import Guarded, guarded, other_names, process_entries
 from efr.agent.setting_out import Setting
+from efr.config.rules import rules_of
 from efr.policy import engine
 from efr.policy.needs import CallNeeds, Decision, PathUse, Place
-from efr.policy.paths import holds, normal
+from efr.policy.paths import holds, normal, view
+from efr.tools.contract import Closed
 from efr.wire import types as t
 
 
@@ -25,23 +27,50 @@ def judge(ports: Ports, setting: Setting, needs: CallNeeds, origin: t.Origin) ->
     """What happens to one call."""
     mode = setting.resolved.effective.mode
     place = _place(ports, setting)
-    asked = replace(needs, paths=tuple(_with_targets(needs.paths, place)))
-    return engine.decide(asked, mode.value, origin.value, place)
+    rules = engine.Rules(user=rules_of(ports.settings()))
+    return engine.decide(_looked_up(needs, place), mode.value, origin.value, place, rules)
+
+
+def closed_files(ports: Ports, setting: Setting) -> Closed:
+    """Whether an open file is a secret under another name, as it is when the file is open."""
+    place = _place(ports, setting)
+    return lambda facts: facts.st_nlink > 1 and _known(place).is_closed(facts)
+
+
+def _looked_up(needs: CallNeeds, place: Place) -> CallNeeds:
+    """The call with where its paths and its directory really lead."""
+    start = needs.command_dir
+    return replace(
+        needs,
+        paths=tuple(dict.fromkeys(_with_targets(needs.paths, place))),
+        command_dir_real=None if start is None else os.path.realpath(start),
+    )
 
 
 def _with_targets(paths: tuple[PathUse, ...], place: Place) -> Iterator[PathUse]:
-    """Each path, its real target when it runs through a link, and for a write what of efr's
+    """Each path, its real target when it runs through a link, and what of the secrets and of efr's
     settings it reaches by another name of the same file or directory."""
-    writes = any(use.access == "write" for use in paths)
-    known = guarded(place.config_real) if writes else None
+    known = _known(place) if paths else None
     for use in paths:
         yield use
         real = os.path.realpath(use.path)
         if real != normal(use.path):
             yield replace(use, path=real)
-        if known is not None and use.access == "write":
-            for name in other_names(real, known):
-                yield PathUse(name, "write")
+        for entry in process_entries(use.path):
+            yield replace(use, path=entry)
+        if known is None:
+            continue
+        for name in other_names(real, known):
+            yield replace(use, path=name)
+        if use.access != "read":
+            for target, secret in known.linked:
+                if target != real and holds(real, target):
+                    yield replace(use, path=os.path.dirname(secret))
+
+
+def _known(place: Place) -> Guarded:
+    """What nothing may reach by another name."""
+    return guarded(place.config_real, view(place).secrets)
 
 
 def _place(ports: Ports, setting: Setting) -> Place:

@@ -52,7 +52,7 @@ def path_finding(use: PathUse, turn: Turn) -> Finding:
 
 
 def _target(use: PathUse, turn: Turn) -> PathTarget:
-    path = turn.view.form(use.path)
+    path = turn.view.through_process(use.path) or turn.view.form(use.path)
     inside = turn.envelope is not None and turn.envelope.writes(path)
     return PathTarget(path, use.access, turn.view.class_of(path), inside)
 

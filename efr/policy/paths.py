@@ -170,6 +170,23 @@ class PathView:
             return True
         return _SECRET_OF_PROCESS.fullmatch(path) is not None
 
+    def through_process(self, path: str) -> str | None:
+        """The entry of a process that an unfolded path goes through; what a `..` behind it folds.
+
+        Such a link leads another process elsewhere than us, so nothing behind it can be judged.
+        """
+        if "/proc" not in path:
+            return None
+        parts: list[str] = []
+        for part in path.split("/"):
+            if part == "..":
+                del parts[-1:]
+            elif part not in ("", "."):
+                parts.append(part)
+                if _SECRET_OF_PROCESS.fullmatch("/" + "/".join(parts)):
+                    return "/" + "/".join(parts)
+        return None
+
     def is_sealed(self, path: str) -> bool:
         """Whether no rule opens it."""
         return any(holds(root, path) for root in self.sealed)

@@ -66,7 +66,7 @@ class _Patch:
         """What it does to the files as they are. Raises FileProblem, PatchError."""
         room = _TOTAL_LIMIT
         for key, path in self.paths.items():
-            original = read_original(path, self.where.home)
+            original = read_original(path, self.where.home, self.where.closed)
             if original is not None:
                 self.originals[key] = original
                 room -= len(original.content)

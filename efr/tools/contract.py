@@ -7,8 +7,9 @@ nobody), so a call is judged before anything happens; the caller adds where link
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from efr.base.cancel import Cancel
@@ -28,6 +29,14 @@ class BadInput(Exception):
     """The call's input does not fit its schema. The message is for the model."""
 
 
+Closed = Callable[[os.stat_result], bool]
+
+
+def nothing_closed(facts: os.stat_result) -> bool:
+    """No open file is closed."""
+    return False
+
+
 @dataclass(frozen=True)
 class Where:
     """Where relative paths and `~` lead. All are absolute and in the form the user knows."""
@@ -37,6 +46,9 @@ class Where:
     home: str
     scratch: str | None = None
     project_root: str | None = None  # only for how changed files are named
+    # Whether an open file is closed to the model under any name: a name may change its file
+    # between the decision and its use.
+    closed: Closed = field(default=nothing_closed, compare=False)
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ def _read(input: Input) -> EditInput:
 def _edited(call: EditInput, where: Where) -> _Edited:
     """The file as it would be. Raises FileProblem."""
     path = normal(resolve(call.path, where, start=where.user_dir))
-    original = read_original(path, where.home)
+    original = read_original(path, where.home, where.closed)
     if original is None:
         raise FileProblem(f"{visible_line(path)} does not exist. {_UNCHANGED}")
     old, new = _line_ends(call.old_string, call.new_string, original.content)

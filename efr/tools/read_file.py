@@ -66,7 +66,7 @@ class ReadFileTool:
         call = read_input(input, ReadInput, _NAME)
         path = normal(resolve(call.path, ctx.where, start=ctx.where.user_dir))
         try:
-            original = read_original(path, ctx.where.home)
+            original = read_original(path, ctx.where.home, ctx.where.closed)
         except FileProblem as exc:
             return ToolResult(str(exc), is_error=True)
         if original is None:

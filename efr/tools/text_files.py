@@ -17,6 +17,7 @@ from typing import Final
 
 from efr.base.files import TEMPORARY_SUFFIX
 from efr.text.visible import visible_line
+from efr.tools.contract import Closed, nothing_closed
 from efr.tools.walk import NotRegular, ThroughLink, parent_of, regular_file
 
 FILE_LIMIT: Final = 16 * 1024 * 1024  # bytes; a larger file is no text a model works on
@@ -41,12 +42,12 @@ class Original:
     facts: os.stat_result
 
 
-def read_original(path: str, home: str) -> Original | None:
+def read_original(path: str, home: str, closed: Closed = nothing_closed) -> Original | None:
     """The file's content and facts, None when there is none. Raises FileProblem."""
     with problems(path):
         try:
             with parent_of(path, home) as (folder, name):
-                return _read(folder, name, path)
+                return _read(folder, name, path, closed)
         except FileNotFoundError:
             return None
 
@@ -89,8 +90,10 @@ def write_beside(
         raise
 
 
-def _read(directory: int, name: str, path: str) -> Original:
+def _read(directory: int, name: str, path: str, closed: Closed) -> Original:
     with regular_file(directory, name, path) as (handle, facts):
+        if closed(facts):
+            raise FileProblem(f"{visible_line(path)} is another name of a file that is closed.")
         _check_size(facts.st_size, path)
         with os.fdopen(os.dup(handle), "rb") as file:
             content = file.read(FILE_LIMIT + 1)

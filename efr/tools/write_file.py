@@ -79,7 +79,7 @@ class WriteFileTool:
         """The diff to the file as it is; None where the write would be refused."""
         write = _read(input, where)
         try:
-            original = read_original(write.path, where.home)
+            original = read_original(write.path, where.home, where.closed)
         except FileProblem:
             return None
         diff = file_diff(shown_path(write.path, where), _text(original), write.content.decode())
@@ -91,7 +91,7 @@ class WriteFileTool:
         if ctx.cancel.cancelled:
             return ToolResult("The user stopped it. Nothing was written.", is_error=True)
         try:
-            original = read_original(write.path, ctx.where.home)
+            original = read_original(write.path, ctx.where.home, ctx.where.closed)
             _refuse_stale(write, original, ctx)
             if original is None or original.content != write.content:
                 replace(write.path, ctx.where.home, write.content, original, ctx.call_id)

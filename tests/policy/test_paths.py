@@ -162,3 +162,19 @@ def test_secret_paths_of_the_settings() -> None:
 )
 def test_devices(path: str, device: bool) -> None:
     assert view(IN_PROJECT).is_device(path) is device
+
+
+@pytest.mark.parametrize(
+    ("path", "entry"),
+    [
+        ("/proc/self/cwd/../../.ssh/id", "/proc/self/cwd"),
+        ("/x/../proc//./12/root/../a", "/proc/12/root"),
+        ("/proc/self/task/3/fd/4/..", "/proc/self/task/3/fd"),
+        ("/proc/self/status/../cwd", "/proc/self/cwd"),
+        ("/proc/self/../cpuinfo", None),
+        ("/proc/cpuinfo", None),
+        ("/home/u/proc/self/cwd/..", None),
+    ],
+)
+def test_nothing_behind_a_link_of_a_process_is_judged(path: str, entry: str | None) -> None:
+    assert view(IN_PROJECT).through_process(path) == entry

@@ -65,7 +65,9 @@ def test_a_swapped_directory_leads_no_write_outside(tmp_path: Path, outside: Pat
     ctx = context(tmp_path, views=FileViews())
     written = 0
     with swapping(inside, outside) as swaps:
-        for number in range(ROUNDS):
+        for number in range(50 * ROUNDS):  # on a busy machine the swaps may take every turn
+            if written and number >= ROUNDS:
+                break
             content = {"path": f"work/sub/new{number}", "content": f"{number}"}
             written += not WriteFileTool().run(content, ctx).is_error
         while swaps() < 10:
