@@ -60,6 +60,7 @@ class TurnFiles:
         self._named = named
         self._clock = clock
         self._first: dict[str, Snapshot] = {}  # by directory, in the order of their calls
+        self._recorded: set[str] = set()  # those whose first snapshot is kept
         self._failed: set[str] = set()  # directories that are not tried again in this turn
 
     def before(self, needs: CallNeeds, cancel: Cancel) -> dict[str, Snapshot]:
@@ -79,17 +80,20 @@ class TurnFiles:
             if first:
                 self._first[root] = taken
                 if not taken.is_empty:  # nothing is lost with nothing
-                    self._record(taken, t.SnapshotPhase.PRE, began)
+                    self._record_first(root, began)
         return found if needs.command else {}
 
     def after(self, before: Mapping[str, Snapshot], cancel: Cancel) -> t.FileChanges | None:
-        """What changed since `before`; None when nothing did."""
-        found = {
-            root: changes
-            for root, snapshot in before.items()
-            if (last := self._take_last(root, cancel, whole=False)) is not None
-            and (changes := self._changes(snapshot, last))
-        }
+        """What changed since `before`; None when nothing did. Raises StoreError."""
+        found: dict[str, list[Change]] = {}
+        for root, snapshot in before.items():
+            began = self._clock.monotonic()
+            last = self._take_last(root, cancel, whole=False)
+            if last is None or last == snapshot:
+                continue
+            self._record_first(root, began)
+            if changes := self._changes(snapshot, last):
+                found[root] = changes
         return file_changes(found, self._where) if found else None
 
     def end(self, cancel: Cancel) -> tuple[t.FileChanges | None, t.UndoSummary | None]:
@@ -104,8 +108,7 @@ class TurnFiles:
                 continue
             if first.is_empty and last.is_empty:
                 continue
-            if first.is_empty:
-                self._record(first, t.SnapshotPhase.PRE, began)
+            self._record_first(root, began)
             self._record(last, t.SnapshotPhase.POST, began)
             if changes := self._changes(first, last):
                 found[root] = changes
@@ -159,6 +162,11 @@ class TurnFiles:
         except NotTaken as exc:
             self._fail(exc)
             return []
+
+    def _record_first(self, root: str, began: float) -> None:
+        if root not in self._recorded:
+            self._recorded.add(root)
+            self._record(self._first[root], t.SnapshotPhase.PRE, began)
 
     def _record(self, taken: Snapshot, phase: t.SnapshotPhase, began: float) -> None:
         assert self._snapshots is not None  # `before` looked

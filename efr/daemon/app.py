@@ -30,6 +30,7 @@ from efr.base.version import VERSION
 from efr.config.schema import Settings
 from efr.daemon import leftovers, log_reads
 from efr.daemon.attachments import Attachments
+from efr.daemon.diffs import Diffs
 from efr.daemon.dispatch import Dispatcher, Greeting
 from efr.daemon.live_settings import LiveSettings
 from efr.daemon.methods.table import methods_of
@@ -290,6 +291,7 @@ class Daemon:
                 shells=hidden.shells,
                 shell_start=shell_start,
                 places=projects.places,
+                snapshots=self._upkeep.snapshots,
             )
         )
         subscriptions = _start_subscriptions(started, store, agent)
@@ -316,6 +318,9 @@ class Daemon:
             deleter=upkeep.deleter(store.readers, writer, feed, agent, hidden.shells),
             record=partial(_record, writer),
             working=lambda: workers.count,
+            diffs=Diffs(
+                store.readers, self._upkeep.snapshots, projects, host.home, self._roots.scratch
+            ),
             hidden=hidden,
         )
 
@@ -366,7 +371,9 @@ class Daemon:
         orphans = Every("taking the exits of orphans", ORPHANS_S, sweep, timer, self._clock)
         started.add("periodic work", orphans.stop)
         orphans.start()
-        self._upkeep.start(started, store.readers, store.writer, timer, rooms.indexer)
+        self._upkeep.start(
+            started, store.readers, store.writer, timer, rooms.indexer, self._settings.current
+        )
 
     def _start_config_watch(self, started: Started, providers: Providers) -> None:
         """Last of all: from here on a save of the settings is a reload."""

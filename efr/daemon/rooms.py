@@ -10,6 +10,7 @@ from efr.agent.ports import Caller
 from efr.base.roots import Roots
 from efr.daemon.attachments import Attachments
 from efr.daemon.deleting import Deleter
+from efr.daemon.diffs import Diffs
 from efr.daemon.live_settings import LiveSettings
 from efr.daemon.peers import ModelSide
 from efr.daemon.projects import KnownProjects
@@ -64,6 +65,7 @@ class Rooms:
     searches: Searches
     indexer: Indexer
     deleter: Deleter
+    diffs: Diffs
     record: Callable[[ev.Event], None]  # commits an event of no conversation
     working: Callable[[], int]  # conversations with work in progress
     hidden: HiddenShells

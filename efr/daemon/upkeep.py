@@ -1,4 +1,5 @@
-"""What keeps the store in order: deletes that were cut short, the search index, old recordings.
+"""What keeps the store in order: deletes that were cut short, the search index, old recordings and
+snapshots.
 
 Part of the composition root (`app.py`): it builds these rooms and says how each is stopped.
 """
@@ -20,15 +21,16 @@ from efr.agent.scratch import MARKER
 from efr.base.clock import Clock
 from efr.base.ids import Ids
 from efr.base.roots import Roots
+from efr.config.schema import Settings
 from efr.daemon.deleting import Deleter
 from efr.daemon.periodic import Every
 from efr.daemon.stopping import Started
 from efr.daemon.work import ConversationWork, NoJobs, NoUndos
 from efr.shell.shells import Shells
-from efr.store import db, receipts
+from efr.snapshots.room import Snapshots
+from efr.store import db, delete_snapshots, receipts
 from efr.store.db import Connection
 from efr.store.delete_files import places_of
-from efr.store.delete_snapshots import Snapshots
 from efr.store.deletes import Deletes
 from efr.store.feed import Feed
 from efr.store.search.state import prepare
@@ -36,6 +38,7 @@ from efr.threads.collector import Collector
 from efr.threads.indexer import Indexer
 from efr.threads.readers import ReaderPool
 from efr.threads.search_lanes import SearchLanes
+from efr.threads.snapshot_collector import SnapshotCollector
 from efr.threads.timer import Timer
 from efr.threads.writer import StoreWriter
 
@@ -43,6 +46,7 @@ _log = logging.getLogger("efr.daemon")
 
 DAY_S: Final = 86_400.0
 RECORDINGS_S: Final = 3600.0
+SNAPSHOTS_S: Final = 3600.0
 LONE_RECEIPTS_US: Final = 30 * 86_400 * 1_000_000  # answers without a conversation stay 30 days
 CALL_DIRS_US: Final = 86_400 * 1_000_000  # an empty directory of a call that ended: a day
 
@@ -54,8 +58,12 @@ class Upkeep:
         self._roots = roots
         self._clock = clock
         self._ids = ids
-        snapshots = Snapshots(roots.data.path / "snapshots", env.get("PATH", os.defpath))
-        self._deletes = Deletes(places_of(roots, MARKER), snapshots, clock)
+        folder, path = roots.data.path / "snapshots", env.get("PATH", os.defpath)
+        own = (roots.data, roots.state, roots.runtime)
+        left_alone = [os.path.realpath(root.path) for root in own]
+        self.snapshots = Snapshots(folder, path, clock, left_alone, MARKER)
+        forgetting = delete_snapshots.Snapshots(folder, path, self.snapshots.gates.enter)
+        self._deletes = Deletes(places_of(roots, MARKER), forgetting, clock)
 
     def put_in_order(self, conn: Connection) -> None:
         """On the start's own connection, before the socket opens."""
@@ -100,14 +108,19 @@ class Upkeep:
         writer: StoreWriter,
         timer: Timer,
         indexer: Indexer,
+        settings: Callable[[], Settings],
     ) -> None:
         """The background work; last of a start."""
+        tidier = SnapshotCollector(self.snapshots, lambda: settings().snapshot)
+        started.add("the snapshot collector", lambda deadline: tidier.stop())
+        tidier.start()
         collector = Collector(self._roots.recordings, readers, writer, self._clock)
         started.add("the recording collector", lambda deadline: collector.stop())
         collector.start()
         every = partial(Every, timer=timer, clock=self._clock)
         for one in (
             every("looking through the recordings", RECORDINGS_S, collector.wake),
+            every("looking through the snapshots", SNAPSHOTS_S, tidier.wake),
             every("dropping old receipts", DAY_S, partial(self._drop_receipts, writer)),
             every("removing empty call directories", DAY_S, self._remove_call_dirs),
         ):

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from efr.base.cancel import Cancel
 from efr.base.clock import Clock
 from efr.snapshots import files as disk
 from efr.snapshots.errors import SnapshotError
@@ -28,6 +29,8 @@ _LIMIT_S: Final = 120.0  # for one store: nobody but a snapshot of it waits
 _LOOSE: Final = 1000  # loose objects from which on they are packed
 _PACKS: Final = 12  # packs from which on they become one
 _DAY_US: Final = 86_400 * 1_000_000
+_UNNAMED_US: Final = 3600 * 1_000_000  # a store that no conversation names goes after an hour
+_LIVE: Final = "refs/efr-live/"  # names what the next snapshot uses again
 
 
 class Collection:
@@ -39,8 +42,8 @@ class Collection:
         self._clock = clock
         self._gates = gates
 
-    def run(self, keep_turns: int, max_age_days: int) -> None:
-        """The whole pass."""
+    def run(self, keep_turns: int, max_age_days: int, cancel: Cancel) -> None:
+        """The whole pass. Raises Cancelled."""
         before_us = self._clock.now_us() - max_age_days * _DAY_US
         for rest in self._folder.glob("*.git.removed"):  # an earlier pass was cut short
             shutil.rmtree(rest, ignore_errors=True)
@@ -49,20 +52,24 @@ class Collection:
                 continue
             with self._gates.enter(git.name):
                 try:
-                    self._store(git, keep_turns, before_us)
+                    self._store(git, keep_turns, before_us, cancel)
                 except (SnapshotError, OSError) as exc:
                     log.warning("the snapshots in %s were not collected: %s", git, exc)
 
-    def _store(self, git: Path, keep_turns: int, before_us: int) -> None:
+    def _store(self, git: Path, keep_turns: int, before_us: int, cancel: Cancel) -> None:
         store = StoreFiles("", git)
-        if _used_at_us(store.name) < before_us:
+        used_us = _used_at_us(store.name)
+        if used_us < before_us:
             _remove(store)
             return
         disk.remove_leftovers(store)
         disk.remove_loose_leftovers(git)
-        budget = Budget(self._clock, self._clock.monotonic() + _LIMIT_S)
+        budget = Budget(self._clock, self._clock.monotonic() + _LIMIT_S, cancel)
         runner = Git(git, store.index, None, self._path)
         refs = runner.run("for-each-ref", "--format=%(refname)", budget=budget).decode().split()
+        if used_us < self._clock.now_us() - _UNNAMED_US and not any(map(_is_named, refs)):
+            _remove(store)
+            return
         old = too_old(refs, keep_turns)
         if old:
             commands = "".join(f"delete {ref}\n" for ref in old)
@@ -86,6 +93,10 @@ def too_old(refs: Iterable[str], keep_turns: int) -> list[str]:
         for turn in sorted(of_conversation)[:-keep_turns]
         for ref in of_conversation[turn]
     ]
+
+
+def _is_named(ref: str) -> bool:
+    return not ref.startswith(_LIVE)
 
 
 def _used_at_us(name: Path) -> int:

@@ -136,9 +136,10 @@ class Snapshots:
         except (GitFailed, GitTimedOut) as exc:
             raise NotTaken(after.root, str(exc)) from exc
 
-    def collect(self, keep_turns: int, max_age_days: int) -> None:
-        """Drops what is old. Catches its own faults; one line each."""
-        Collection(self.folder, self._path, self._clock, self.gates).run(keep_turns, max_age_days)
+    def collect(self, keep_turns: int, max_age_days: int, cancel: Cancel) -> None:
+        """Drops what is old. A fault in a store is a line in the log. Raises Cancelled."""
+        collection = Collection(self.folder, self._path, self._clock, self.gates)
+        collection.run(keep_turns, max_age_days, cancel)
 
     # Inside --------------------------------------------------------------------------------
 

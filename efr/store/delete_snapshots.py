@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import logging
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -33,10 +34,19 @@ _PLAIN: Final = {
 
 
 class Snapshots:
-    """The stores below one folder. `path` is where git is looked for."""
+    """The stores below one folder. `path` is where git is looked for.
 
-    def __init__(self, folder: Path, path: str) -> None:
+    `enter` is the gate of a store, by its name: nobody else works in it meanwhile.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        path: str,
+        enter: Callable[[str], AbstractContextManager[object]] = nullcontext,
+    ) -> None:
         self._folder = folder
+        self._enter = enter
         self._env = {**_PLAIN, "PATH": path}
 
     def forget(self, conversation_id: str) -> list[Path]:
@@ -49,7 +59,8 @@ class Snapshots:
             if store.is_symlink() or not store.is_dir():
                 continue
             try:
-                left += self._forget_in(store, conversation_id)
+                with self._enter(store.name):
+                    left += self._forget_in(store, conversation_id)
             except (OSError, subprocess.SubprocessError) as exc:
                 log.warning("the snapshots in %s were not cleaned: %s", store, exc)
                 left.append(store)

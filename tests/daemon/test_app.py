@@ -85,6 +85,7 @@ def test_every_thread_has_a_name_of_its_own(house: House) -> None:
         "timer",
         "catalog-fetch",
         "list-watch",
+        "snapshot-collector",
         "config-watcher",
     }
 

@@ -75,6 +75,12 @@ def conversation_history(
     return rooms.readers.read(lambda conn: log_reads.history(params, conn))
 
 
+def conversation_diff(rooms: Rooms, params: m.ConversationDiffParams, call: Call) -> Later:
+    """What a turn changed in files. Waits for git."""
+    tty = None if call.peer.remote else call.peer.tty
+    return rooms.waits.errand(call, partial(rooms.diffs.diff, params, tty))
+
+
 def conversation_subscribe(
     rooms: Rooms, params: m.ConversationSubscribeParams, call: Call
 ) -> Subscription:

@@ -33,6 +33,7 @@ SERVED: dict[str, Callable[[Rooms, Any, Call], Any]] = {
     "conversations.watch": conversations.conversations_watch,
     "conversation.subscribe": conversations.conversation_subscribe,
     "conversation.history": conversations.conversation_history,
+    "conversation.diff": conversations.conversation_diff,
     "conversation.search": search.conversation_search,
     "conversation.context": conversations.conversation_context,
     "conversation.compact": conversations.conversation_compact,

@@ -1,0 +1,192 @@
+"""What a turn changed in files: in its events, by `conversation.diff` and by `efr diff`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from efr.client import Connection, connect
+from efr.client.errors import Refused
+from efr.wire import events as ev
+from efr.wire import methods as m
+from efr.wire import types as t
+from tests.e2e.test_models import APIS, log_in
+from tests.harness.daemon import Daemon
+from tests.harness.model_server import ModelServer
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+
+LINE = (
+    "echo two >> a.txt; echo KEY=2 > .env; rm gone.txt; truncate -s 11M big.bin;"
+    ' echo x > "$SCRATCH/note"; echo "größe" > "new file.txt"'
+)
+
+
+def calls(name: str, **arguments: Any) -> dict[str, Any]:
+    call = {"name": name, "arguments": json.dumps(arguments)}
+    return {"pieces": [{"call": call}], "usage": {"input": 10, "output": 2}}
+
+
+DONE = {"pieces": [{"text": "Done."}], "usage": {"input": 1, "output": 1}}
+PLAY = [
+    calls("shell", command=LINE),
+    calls("write_file", path="written.txt", content="w\n"),
+    calls("shell", command="echo three >> a.txt"),
+    DONE,
+    DONE,  # a turn without a change
+    calls("shell", command="true"),
+    DONE,
+]
+
+
+@dataclass
+class World:
+    """A daemon with a project in git, and the turns that ran in it."""
+
+    daemon: Daemon
+    app: Path
+    before: Path  # the project as it was
+    turns: list[list[Any]]
+
+    @property
+    def conversation_id(self) -> str:
+        return str(self.turns[0][0])
+
+
+def turn(efr: Connection, app: Path, text: str, conversation_id: str | None = None) -> list[Any]:
+    """The conversation, then the events of a turn; its questions are answered with yes."""
+    sent = efr.call(
+        "prompt.send",
+        text=text,
+        conversation_id=conversation_id,
+        context=t.ShellContext(pwd=str(app)),
+        settings=t.TurnSettings(model="fake-model"),
+    )
+    found: list[Any] = [sent.conversation_id]
+    with efr.again() as answers:
+        for item in efr.follow(sent.conversation_id, after_seq=sent.seq):
+            event = getattr(item, "event", None)
+            found.append(event)
+            if isinstance(event, ev.ApprovalRequested):
+                asked = {"conversation_id": sent.conversation_id, "call_id": event.call_id}
+                answers.call("approval.respond", **asked, decision=t.ApprovalDecision.ALLOW)
+            if isinstance(event, ev.TurnCompleted | ev.TurnFailed):
+                return found
+    raise AssertionError("the turn never ended")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    tmp_path = tmp_path_factory.mktemp("diff")
+    with ModelServer() as server:
+        server.play(PLAY, models=[{"id": "fake-model"}])
+        url = server.base_url
+        settings = '[model]\nprovider = "openai-api"\n' + APIS["openai-api"].format(url=url)
+        with Daemon(tmp_path, settings=settings) as daemon:
+            log_in(daemon, "openai-api")
+            app = daemon.home / "app"
+            app.mkdir()
+            subprocess.run(["git", "init", "-q", app], check=True)
+            for name, text in {
+                "a.txt": "one\n",
+                "gone.txt": "x\n",
+                ".env": "KEY=1\n",
+                ".gitignore": ".env\n",
+                "big.bin": "small\n",
+            }.items():
+                (app / name).write_text(text)
+            shutil.copytree(app, tmp_path / "before")
+            with connect(daemon.env) as efr:
+                efr.call("admin.project_add", path=str(app))
+                turns = [turn(efr, app, "change it")]
+                turns += [turn(efr, app, text, turns[0][0]) for text in ("say hi", "look")]
+            yield World(daemon, app, tmp_path / "before", turns)
+
+
+def one_of(events: list[Any], kind: type) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def rows(changes: t.FileChanges | None) -> list[tuple[str, str, int, int]]:
+    assert changes is not None
+    return [(one.path, one.kind.value, one.added, one.removed) for one in changes.files]
+
+
+def test_the_events_tell_what_calls_and_the_turn_changed(world: World) -> None:
+    events = world.turns[0]
+    first, written, second = one_of(events, ev.ToolCallCompleted)
+    assert rows(first.changes) == [
+        ("$SCRATCH/note", "added", 1, 0),
+        ("a.txt", "modified", 1, 0),
+        ("big.bin", "modified", 0, 0),
+        ("gone.txt", "deleted", 0, 1),
+        ("new file.txt", "added", 1, 0),
+    ]
+    assert rows(written.changes) == [("written.txt", "added", 1, 0)]
+    assert rows(second.changes) == [("a.txt", "modified", 1, 0)]
+    (end,) = one_of(events, ev.TurnCompleted)
+    assert rows(end.changes) == [
+        ("$SCRATCH/note", "added", 1, 0),
+        (".env", "modified", 1, 1),
+        ("a.txt", "modified", 2, 0),
+        ("big.bin", "modified", 0, 0),
+        ("gone.txt", "deleted", 0, 1),
+        ("new file.txt", "added", 1, 0),
+        ("written.txt", "added", 1, 0),
+    ]
+    assert end.undo == t.UndoSummary(not_covered=("big.bin",))
+    taken = one_of(events, ev.SnapshotTaken)
+    app = [one for one in taken if one.root == str(world.app)]
+    assert [(one.phase.value, one.files, one.skipped) for one in app] == [
+        ("pre", 5, 0),
+        ("post", 5, 1),
+    ]
+    assert len(taken) == 4, "and two of $SCRATCH"
+    kinds = [ev.kind_of(event) for event in events if isinstance(event, ev.Event)]
+    assert kinds[-2:] == ["snapshot_taken", "turn_completed"]
+
+
+def test_a_turn_that_changed_nothing_has_no_list(world: World) -> None:
+    quiet, looked = world.turns[1], world.turns[2]
+    assert not one_of(quiet, ev.SnapshotTaken)
+    assert one_of(quiet, ev.TurnCompleted)[0].changes is None
+    assert one_of(looked, ev.ToolCallCompleted)[0].changes is None
+    assert one_of(looked, ev.TurnCompleted)[0].changes is None
+
+
+def test_the_diff_of_a_turn_shows_no_ignored_content(world: World) -> None:
+    turn_id = one_of(world.turns[0], ev.TurnCompleted)[0].turn_id
+    with connect(world.daemon.env) as efr:
+        told: m.ConversationDiffResult = efr.call("conversation.diff", turn_id=turn_id)
+        stat: m.ConversationDiffResult = efr.call("conversation.diff", turn_id=turn_id, stat=True)
+        newest = efr.call("conversation.diff", conversation_id=world.conversation_id)
+        with pytest.raises(Refused, match="there is no turn"):
+            efr.call("conversation.diff", turn_id=world.conversation_id)
+        with pytest.raises(Refused, match="name one"):
+            efr.call("conversation.diff")
+    assert told.changes == stat.changes == one_of(world.turns[0], ev.TurnCompleted)[0].changes
+    assert stat.diff is None
+    assert told.diff is not None
+    assert "KEY" not in told.diff
+    assert ".env: ignored file, content not shown\n" in told.diff
+    assert "big.bin: too large, content not shown\n" in told.diff
+    assert " one\n+two\n+three\n" in told.diff
+    assert "+++ b/$SCRATCH/note\n" in told.diff
+    assert newest.turn_id == one_of(world.turns[2], ev.TurnCompleted)[0].turn_id
+    assert (newest.changes.files, newest.diff) == ((), "")
+
+
+def test_a_deleted_conversation_leaves_no_snapshot(world: World) -> None:
+    """The last test: it takes the conversation away."""
+    stores = world.daemon.roots.data.path / "snapshots"
+    assert len(list(stores.glob("*.git"))) == 2
+    with connect(world.daemon.env) as efr:
+        efr.call("conversation.delete", conversation_id=world.conversation_id)
+    assert list(stores.iterdir()) == []
