@@ -20,8 +20,8 @@ from efr.wire import types as t
 STUB = "[efr: this output is left out to make room; call the tool again if you need it]"
 SUMMARY_HEAD = "<conversation-summary>"
 _SUMMARY = (
-    "Earlier messages of this conversation were replaced by this summary of them.\n"
-    f"{SUMMARY_HEAD}\n{{}}\n</conversation-summary>"
+    f"{SUMMARY_HEAD}\n[efr: this stands for the earlier messages of the conversation]\n{{}}\n"
+    "</conversation-summary>"
 )
 
 

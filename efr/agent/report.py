@@ -115,9 +115,15 @@ def _items(prepared: Prepared) -> Iterator[Item]:
         message = piece.message
         tools |= {call.call_id: call.name for call in message.calls}
         sizes = [len(codec.encode(block)) for block in message.content]
+        words: dict[t.ContextPartKind, Item] = {}  # the texts of one message are one item
         for block, tokens in zip(message.content, shared(piece.tokens, sizes), strict=True):
             kind, label = _named(message, block, tools)
-            yield Item(kind, label, piece.turn_id, tokens)
+            if isinstance(block, ToolCallBlock | ToolResultBlock):
+                yield Item(kind, label, piece.turn_id, tokens)
+            else:
+                before = words[kind].tokens if kind in words else 0
+                words[kind] = Item(kind, label, piece.turn_id, before + tokens)
+        yield from words.values()
 
 
 def _frame_items(frame: Frame) -> Iterator[Item]:

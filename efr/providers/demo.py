@@ -36,6 +36,8 @@ from efr.providers.demo_rules import DemoCall, DemoResult, rule_for
 from efr.providers.provider import EventStream
 from efr.providers.provider_json import compact
 from efr.providers.retry import Pause, pause
+from efr.text.cut import cut_end
+from efr.text.visible import visible_line
 
 BANNER: Final = (
     "This is efr's offline demo, not a model: log in with `efr login openai-api` or "
@@ -56,6 +58,10 @@ _BYTES_PER_TOKEN: Final = 4
 _WORDS: Final = re.compile(r"\S+\s*|\s+")
 _LINES: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _NOT_A_PROMPT: Final = ("<live_state>", "<fresh-context>", "<conversation-summary>")
+_ASKED: Final = "- the user asked: "
+_RAN: Final = "- ran: "
+_QUOTED: Final = 200  # characters of a prompt or a command
+_LINES_KEPT: Final = 60  # the summary stays a summary
 _SECTIONS: Final = (
     "Decisions",
     "Important details",
@@ -193,18 +199,25 @@ def _calls_before(messages: Sequence[Message]) -> int:
 
 
 def _summary(messages: Sequence[Message]) -> str:
-    """A summary in the asked sections: the user's prompts and the commands that ran."""
-    asked = [words[-1] for m in messages[:-1] if m.role == "user" and (words := _words(m))]
-    ran = [
-        str(call.input["command"])
-        for message in messages
-        for call in message.calls
-        if isinstance(call.input, dict) and "command" in call.input
-    ]
-    prompts = "\n".join(f"- the user asked: {text}" for text in asked) or "none"
-    commands = "\n".join(f"- ran: {command}" for command in ran) or "none"
+    """A summary in the asked sections: an earlier one's lines, prompts and commands that ran."""
+    lines = [line for m in messages for line in _summary_lines(m)]
+    for message in messages[:-1]:
+        asked = _words(message)[-1:] if message.role == "user" else []
+        lines += [f"{_ASKED}{cut_end(visible_line(text), _QUOTED)}" for text in asked]
+        lines += [
+            f"{_RAN}{cut_end(visible_line(str(call.input['command'])), _QUOTED)}"
+            for call in message.calls
+            if isinstance(call.input, dict) and "command" in call.input
+        ]
     rest = "\n\n".join(f"## {name}\nnone" for name in _SECTIONS)
-    return f"## Task and state\n{prompts}\n{commands}\n\n{rest}"
+    return "## Task and state\n" + "\n".join(lines[-_LINES_KEPT:] or ["none"]) + f"\n\n{rest}"
+
+
+def _summary_lines(message: Message) -> list[str]:
+    """What an earlier summary of the demo said."""
+    if not message.text.startswith("<conversation-summary>"):
+        return []
+    return [line for line in message.text.split("\n") if line.startswith((_ASKED, _RAN))]
 
 
 def _tokens(size: int) -> int:

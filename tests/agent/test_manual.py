@@ -234,7 +234,7 @@ def test_the_parts_of_the_context_add_up_and_hold_no_word(world: World, talk: st
     sent = world.provider.requests[-1]
     assert found.estimate.tokens + estimate_request(sent) >= estimate_request(sent)
     kind = t.ContextPartKind
-    assert parts[kind.PROMPTS].items == 6  # three prompts, each with its live state
+    assert parts[kind.PROMPTS].items == 3
     assert parts[kind.ANSWERS].items == 3
     assert parts[kind.TOOL_CALLS].items == parts[kind.TOOL_OUTPUTS].items == 1
     assert parts[kind.TOOL_OUTPUTS].tokens > 600

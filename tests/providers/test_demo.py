@@ -259,6 +259,12 @@ def test_a_side_call_gives_a_summary_of_what_was_asked() -> None:
     assert "Summarize." not in text
     assert text.endswith("## System tasks\nnone")
 
+    summary = Message("user", (TextBlock(f"<conversation-summary>\n{text}"),))
+    later = Request("demo", (summary, prompt("say: " + "b" * 900), first.message), side_call=True)
+    text = fold(DEMO.stream(later, Cancel())).message.text
+    assert "- the user asked: run: echo a\n- ran: echo a\n- the user asked: say: bbb" in text
+    assert len(text) < 600
+
 
 def test_an_answer_counts_its_tokens_and_thinks_first() -> None:
     folded = ask(prompt("hello"))
