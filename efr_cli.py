@@ -9,6 +9,7 @@ Usage:
   efr resume [--take] [--] [<number> | <id> | <words>...]
   efr search [--limit=N] [--json] [--] <words>...
   efr history [<id>] [--limit=N] [--cursor=C] [-v | --verbose] [--json]
+  efr diff [--turn=ID] [--conversation=ID] [--stat] [--json]
   efr compact [--conversation=ID] [--] [<focus>...]
   efr context [<id>] [--model=ID] [--json]
   efr conversation delete <id> [--yes] [--force]
@@ -43,6 +44,8 @@ Options:
   --context-json=JSON  The shell's context; else EFR_CONTEXT, else this directory and terminal.
   --last-command=TEXT  The shell's last command; better in EFR_LAST_COMMAND.
   --steer              Add the text to the running turn.
+  --turn=ID            The turn, or the start of its id; else the newest that ended.
+  --stat               The files and their counts alone.
   --json               Plain JSON on stdout, for scripts.
   --limit=N            How many rows or events.
   --cursor=C           Where the page before this one ended.
@@ -83,6 +86,7 @@ COMMANDS = {
     "compact": "efr.cli.commands.compact:compact",
     "context": "efr.cli.commands.context:context",
     "conversation": "efr.cli.commands.conversation:conversation",
+    "diff": "efr.cli.commands.diff:diff",
     "settings": "efr.cli.commands.settings:settings",
     "models": "efr.cli.commands.models:models",
     "config": "efr.cli.commands.config:config",

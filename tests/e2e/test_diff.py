@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from efr.wire import events as ev
 from efr.wire import methods as m
 from efr.wire import types as t
 from tests.e2e.test_models import APIS, log_in
-from tests.harness.daemon import Daemon
+from tests.harness.daemon import ROOT, Daemon
 from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
@@ -181,6 +182,44 @@ def test_the_diff_of_a_turn_shows_no_ignored_content(world: World) -> None:
     assert "+++ b/$SCRATCH/note\n" in told.diff
     assert newest.turn_id == one_of(world.turns[2], ev.TurnCompleted)[0].turn_id
     assert (newest.changes.files, newest.diff) == ((), "")
+
+
+def efr_diff(world: World, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(ROOT / "efr_cli.py"), "diff", *arguments],
+        env=world.daemon.env,
+        text=True,
+        capture_output=True,
+        check=True,
+    )
+
+
+def test_efr_diff_in_a_pipe_applies_to_the_state_before(world: World, tmp_path: Path) -> None:
+    turn_id = one_of(world.turns[0], ev.TurnCompleted)[0].turn_id
+    whole = efr_diff(world, f"--turn={turn_id}").stdout
+    short = efr_diff(world, f"--turn={turn_id[:32]}", f"--conversation={world.conversation_id}")
+    assert short.stdout == whole
+    app = shutil.copytree(world.before, tmp_path / "app")
+    subprocess.run(["git", "apply", "-"], cwd=app, input=whole, text=True, check=True)
+    for name in ("a.txt", "new file.txt", "written.txt"):
+        assert (app / name).read_text() == (world.app / name).read_text()
+    assert not (app / "gone.txt").exists()
+
+    stat = efr_diff(world, f"--turn={turn_id}", "--stat").stdout.splitlines()
+    assert [line.split() for line in stat] == [
+        ["new", "+1", "−0", "$SCRATCH/note"],
+        ["changed", "+1", "−1", ".env"],
+        ["changed", "+2", "−0", "a.txt"],
+        ["changed", "binary", "big.bin"],
+        ["deleted", "+0", "−1", "gone.txt"],
+        ["new", "+1", "−0", "new", "file.txt"],
+        ["new", "+1", "−0", "written.txt"],
+        ["7", "files", "(+6", "−2)"],
+    ]
+    told = efr_diff(world)
+    assert told.stdout == ""
+    assert told.stderr.endswith("no changed file is recorded for this turn\n")
+    assert json.loads(efr_diff(world, "--json", f"--turn={turn_id}").stdout)["diff"] == whole
 
 
 def test_a_deleted_conversation_leaves_no_snapshot(world: World) -> None:
