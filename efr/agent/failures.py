@@ -26,26 +26,35 @@ class TurnFailure(Exception):
         self.body = body
 
 
-def context_full(tokens: int, window: int, *, only_new: bool = False) -> TurnFailure:
-    """The request does not fit into the model's window. `only_new`: no compaction helps."""
+def context_full(
+    tokens: int, window: int, *, only_new: bool = False, told: str | None = None
+) -> TurnFailure:
+    """The request does not fit into the model's window. `only_new`: no compaction helps.
+
+    told: the provider's own words, when it was the one that refused the request.
+    """
     compact = "" if only_new else "compact it with ,compact, "
     return _does_not_fit(
         "the conversation does not fit into the model's context any more"
         f" ({tokens} of {window} tokens); {compact}start a new one with ,new or choose a model with"
-        " a larger window",
+        f" a larger window{_in_its_words(told)}",
         tokens,
         window,
     )
 
 
-def context_refused(tokens: int, window: int) -> TurnFailure:
+def context_refused(tokens: int, window: int, told: str) -> TurnFailure:
     """The provider refused the request twice, the second time after a compaction."""
     return _does_not_fit(
         "the provider refused the request as too large, and the compacted one as well"
-        f" ({tokens} of {window} tokens); start a new conversation with ,new",
+        f" ({tokens} of {window} tokens); start a new conversation with ,new{_in_its_words(told)}",
         tokens,
         window,
     )
+
+
+def _in_its_words(told: str | None) -> str:
+    return f" (the provider says: {told})" if told else ""
 
 
 def _does_not_fit(message: str, tokens: int, window: int) -> TurnFailure:

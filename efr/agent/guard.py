@@ -19,7 +19,7 @@ from efr.agent.compaction import (
     room_for_results,
 )
 from efr.agent.context import Context
-from efr.agent.failures import context_full
+from efr.agent.failures import TurnFailure, context_full
 from efr.agent.frame import Frame
 from efr.agent.summary import SummaryFailed
 from efr.agent.tail import cut_outputs, shortest_tail, tokens_of
@@ -105,16 +105,20 @@ class Guard:
         Raises TurnFailure when it cannot be made smaller, Cancelled, StoreError.
         """
         limits, tokens = self._account.limits, self._account.tokens
+
+        def full(size: int) -> TurnFailure:
+            return context_full(size, limits.window, only_new=self._only_tail, told=exc.message)
+
         if not self._may_compact:
-            raise context_full(tokens, limits.window, only_new=self._only_tail) from exc
+            raise full(tokens) from exc
         share = _share(self._next()[0], max(tokens, limits.window))
         self._fit_results(share)
         want = Want(t.CompactionTrigger.OVERFLOW, tokens, turn_id, share=share)
         if not self._compact(want, cancel):
-            raise context_full(tokens, limits.window, only_new=self._only_tail) from exc
+            raise full(tokens) from exc
         request, left = self._next()
         if left > limits.hard_cap:
-            raise context_full(left, limits.window, only_new=self._only_tail) from exc
+            raise full(left) from exc
         return request
 
     @property

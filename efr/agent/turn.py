@@ -151,7 +151,8 @@ class Turn:
             try:
                 folded = self._read(setting, request)
             except ContextOverflow as again:
-                raise context_refused(account.tokens, account.limits.window) from again
+                window = account.limits.window
+                raise context_refused(account.tokens, window, again.message) from again
         if folded.message.content:
             setting.context.add(folded.message)
         account.counted(folded.usage, folded.message)

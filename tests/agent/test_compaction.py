@@ -114,9 +114,10 @@ def test_a_refused_request_is_compacted_and_sent_once_more(world: World) -> None
 
 def test_a_second_refusal_fails_with_both_facts(world: World) -> None:
     run(world, "first", answer("one"))
-    too_large = ContextOverflow("too long")
+    too_large = ContextOverflow("300 tokens are too many")
     ended = run(world, "second", [too_large], summary(), [too_large])
     assert isinstance(ended, ev.TurnFailed)
+    assert ended.error.message.endswith("(the provider says: 300 tokens are too many)")
     assert "refused the request as too large" in ended.error.message
     assert "compacted" in ended.error.message
     assert len(compactions(world)) == 1
@@ -138,8 +139,9 @@ def test_a_refused_summary_is_asked_for_once_more_and_smaller(world: World) -> N
 def test_without_auto_a_refused_request_fails_the_turn(world: World) -> None:
     world.settings = Settings(compaction=Compaction(auto=False))
     run(world, "first", answer("one"))
-    ended = run(world, "second", [ContextOverflow("too long")])
+    ended = run(world, "second", [ContextOverflow("300 tokens are too many")])
     assert isinstance(ended, ev.TurnFailed)
+    assert ended.error.message.endswith("(the provider says: 300 tokens are too many)")
     assert isinstance(ended.error.data, dict)
     assert ended.error.data["cause"] == "context_overflow"
 
