@@ -232,3 +232,24 @@ def test_a_listener_that_listens_again_from_inside_gets_what_is_new(
     hub.listen(CONVERSATION, first)
     channel.text("all of it")
     assert second.text(0) == "all of it"
+
+
+def test_who_comes_during_a_compaction_hears_of_it_once(hub: DraftHub) -> None:
+    channel = hub.begin(CONVERSATION, TURN, 5)
+    channel.context(t.ContextUse(tokens=90, limit=80, window=100))
+    channel.compacting(t.CompactionTrigger.AUTO)
+    heard: list[t.Draft] = []
+    leave = hub.listen(CONVERSATION, heard.append)
+    channel.deliver()
+    assert [one.draft for one in heard] == [
+        t.DraftContext(tokens=90, limit=80, window=100),
+        t.DraftCompacting(trigger=t.CompactionTrigger.AUTO),
+    ]
+    channel.compacted()
+    late: list[t.Draft] = []
+    leave_too = hub.listen(CONVERSATION, late.append)
+    assert [one.draft for one in late] == [t.DraftContext(tokens=90, limit=80, window=100)]
+    channel.compacting(t.CompactionTrigger.AUTO)
+    assert heard[-1].draft == late[-1].draft == t.DraftCompacting(trigger=t.CompactionTrigger.AUTO)
+    leave()
+    leave_too()
