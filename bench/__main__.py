@@ -19,6 +19,7 @@ GROUPS = (
     "fanout",
     "idle",
     "search",
+    "snapshots",
 )
 
 
