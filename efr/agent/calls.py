@@ -141,13 +141,11 @@ class Calls:
     ) -> str | None:
         """Asks the user. None: they allow it; else what the model is told."""
         questions = self._owner.questions
-        limit = self._services.ports.settings().conversation.approval_timeout_secs
-        question = questions.park(
-            call.id, None if limit is None else float(limit), local_only=decision.local_only
-        )
+        limit_s = self._limit_s(decision)
+        question = questions.park(call.id, limit_s, local_only=decision.local_only)
         try:
             call.shown = tool.preview(call.block.input, where)
-            self._request(call, needs, decision)
+            self._request(call, needs, decision, limit_s)
             wake = questions.wait(question, call.running.cancel)
             if wake is not Wake.ANSWERED:
                 wake = self._expire(call, question, wake)
@@ -155,7 +153,15 @@ class Calls:
             questions.close(question)
         return self._told(call, question, wake)
 
-    def _request(self, call: _Call, needs: CallNeeds, decision: Decision) -> None:
+    def _limit_s(self, decision: Decision) -> int | None:
+        """How long the question lives: its own limit or the user's, whichever ends first."""
+        user_s = self._services.ports.settings().conversation.approval_timeout_secs
+        limits = [one for one in (user_s, decision.expires_in_s) if one is not None]
+        return min(limits, default=None)
+
+    def _request(
+        self, call: _Call, needs: CallNeeds, decision: Decision, limit_s: int | None
+    ) -> None:
         done = call.turn_log.record(
             ev.ApprovalRequested(
                 turn_id=call.turn_log.turn_id,
@@ -163,6 +169,7 @@ class Calls:
                 summary=decision.summary,
                 diff_preview=call.shown,
                 interactive=needs.interactive,
+                expires_in_secs=limit_s,
                 local_only=decision.local_only,
                 reason=decision.reason or None,
             )

@@ -79,16 +79,17 @@ class _Part:
 def command_findings(line: Line, turn: Turn) -> Iterator[Finding]:
     """The line itself, then the user's rules about what it runs inside."""
     subject = command_subject(line.text)
+    parts = [_part(command, start, turn) for command, start in line.parts()]
     if isinstance(line.read, Unreadable):
         finding = _unreadable(line.text, line.read, subject, turn)
     else:
-        parts = [_part(command, start, turn) for command, start in line.parts()]
         finding = _of_parts(subject, parts, turn)
         runs = finding.effect == Effect.ALLOW and turn.mode != "full"
         if runs and not agrees(line.text, line.read):
             finding = _asks_unread(line.text, Unreadable("disagreement"), subject, None, turn)
     yield _contained(finding, turn)
-    yield from _inside(line, subject, turn)
+    told = {one.cause for one in parts if one.effect == finding.effect}
+    yield from (one for one in _inside(line, subject, turn) if one.cause not in told)
 
 
 def _contained(finding: Finding, turn: Turn) -> Finding:

@@ -114,6 +114,7 @@ def test_an_answer_after_the_end_finds_nothing(world: World) -> None:
 
 def test_without_a_limit_a_question_waits_for_ever(world: World) -> None:
     sent, question = asked(world)
+    assert question.expires_in_secs is None
     world.timer.advance(599)
     world.answer(sent.conversation_id, question.call_id)
     assert isinstance(world.wait_end(sent.turn_id), ev.TurnCompleted)
@@ -122,6 +123,7 @@ def test_without_a_limit_a_question_waits_for_ever(world: World) -> None:
 def test_the_configured_limit_expires_it_and_the_turn_goes_on(world: World) -> None:
     world.settings = Settings(conversation=Conversation(approval_timeout_secs=60))
     sent, question = asked(world)
+    assert question.expires_in_secs == 60, "clients count it down"
     world.timer.wait_for(60)
     world.timer.advance(59)
     assert "approval_expired" not in world.kinds(sent.conversation_id)
