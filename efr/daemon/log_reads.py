@@ -33,6 +33,8 @@ HISTORY_PAGE, HISTORY_MOST = 100, 500
 HISTORY_BYTES = 8 * 1024 * 1024  # half a frame: a page of large events is shorter
 LIST_PAGE, LIST_MOST = 50, 200
 
+_LAST_SEQ = 2**63 - 1  # the largest that the log can give; SQLite takes no larger integer
+
 _CURSOR = re.compile(r"s:([1-9][0-9]{0,18})")
 
 
@@ -44,6 +46,7 @@ def read_start(params: m.ConversationSubscribeParams, conn: Any) -> Start:
         raise no_conversation(conversation_id)
     hwm = queries.high_water(conn)
     if after is not None:
+        after = min(after, _LAST_SEQ)
         gap = queries.events_after(conn, conversation_id, after, START_EVENTS, START_BYTES)
         if gap is not None:
             return Start(hwm, tuple(_items(gap)), None)

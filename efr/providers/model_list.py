@@ -7,6 +7,7 @@ the wire's error data, so that the client can show the choices.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,8 @@ from efr.wire import types as t
 from efr.wire.errors import Refusal, refuse
 
 log = logging.getLogger("efr.providers.models")
+
+_EFFORT = re.compile(r"[a-z0-9_-]{1,32}")  # where nobody knows which ones a model has
 
 
 @dataclass(frozen=True)
@@ -146,12 +149,14 @@ def resolve(
     default_effort: Effort | None,
 ) -> Resolved:
     """The model and effort of a turn. Raises the wire's Refusal (invalid, with choices)."""
-    name = asked_model or models.default
+    name = models.default if asked_model is None else asked_model
     facts = models.get(name) if name is not None else None
     if name is None or facts is None:
         raise _not_on_offer(models, name or "")
-    effort = asked_effort or default_effort
-    if effort is not None and facts.efforts and effort not in facts.efforts:
+    effort = default_effort if asked_effort is None else asked_effort
+    if effort is not None and (
+        effort not in facts.efforts if facts.efforts else _EFFORT.fullmatch(effort) is None
+    ):
         raise _no_such_effort(facts, effort)
     return Resolved(models.provider, facts, effort)
 
@@ -175,9 +180,10 @@ def _not_on_offer(models: ModelList, name: str) -> Refusal:
 
 
 def _no_such_effort(facts: ModelFacts, effort: Effort) -> Refusal:
+    choices = ", ".join(facts.efforts) or "a word of a-z, 0-9, - and _"
     return refuse(
         t.ErrorCode.INVALID,
-        f"{facts.id} has no effort {effort!r}; choose {', '.join(facts.efforts)}",
+        f"{facts.id} has no effort {effort!r}; choose {choices}",
         {"setting": "effort", "value": effort, "choices": list(facts.efforts), "model": facts.id},
     )
 

@@ -4,8 +4,7 @@ A frame's bytes on a stream are `framing`; what stands in `params` and `item` is
 Facts: protocol, client frames and server frames.
 """
 
-from collections.abc import Callable
-from typing import Annotated, Any, Final, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, NoReturn, TypeAlias, TypeVar
 
 from msgspec import Meta, field
 
@@ -66,6 +65,8 @@ ServerFrame: TypeAlias = ItemFrame | EndFrame | ErrorFrame | AckFrame
 F = TypeVar("F")
 
 _MAX_ID: Final = 2**64 - 1
+_ID_DIGITS: Final = 20
+_NO_OBJECT: Final = "a frame is an object"
 # Of a client's frame. 16 MiB of `[]` would take the daemon's one reader seconds, and all others
 # would wait; the largest frame that a client means has some hundred values and one long text.
 MAX_VALUES: Final = 100_000
@@ -84,7 +85,12 @@ def read_client_frame(body: bytes) -> ClientFrame:
     """What a client sent. Raises BadFrame, with the request's id where one can be read."""
     if holds_more(body, MAX_VALUES):
         raise BadFrame(None, f"a frame holds at most {MAX_VALUES} values")
-    frame = _object(body, read_json)
+    try:
+        frame = read_json(body)
+    except BadValue as bad:
+        raise BadFrame(_id_said(body), bad.why) from bad
+    if type(frame) is not dict:
+        raise BadFrame(None, _NO_OBJECT)
     if "cancel" not in frame:
         return _as(Request, frame)
     if "method" in frame:
@@ -94,7 +100,12 @@ def read_client_frame(body: bytes) -> ClientFrame:
 
 def read_server_frame(body: bytes) -> ServerFrame:
     """What the daemon sent. Raises BadFrame, with the request's id where one can be read."""
-    frame = _object(body, read_own_json)
+    try:
+        frame = read_own_json(body)
+    except BadValue as bad:
+        raise BadFrame(None, bad.why) from bad
+    if type(frame) is not dict:
+        raise BadFrame(None, _NO_OBJECT)
     id = frame.get("id")
     if "item" in frame and len(frame) == 2 and type(id) is int and 0 <= id <= _MAX_ID:
         return ItemFrame(id, frame["item"])  # nearly every frame, and nothing left to judge
@@ -168,14 +179,26 @@ def holds_more(body: bytes, most: int) -> bool:
     return sum(map(outside.count, _STARTS)) > most
 
 
-def _object(body: bytes, read: Callable[[bytes], Any]) -> dict[str, Any]:
+def _id_said(body: bytes) -> int | None:
+    """The id of a frame that holds a value which nobody can take, so that it alone is refused.
+
+    Such as a fraction out of range, half a character, a value too deep. None: it is no JSON.
+    """
+    import json  # for what is wrong; a frame that is right never comes here
+
     try:
-        frame = read(body)
-    except BadValue as bad:
-        raise BadFrame(None, bad.why) from bad
-    if type(frame) is not dict:
-        raise BadFrame(None, "a frame is an object")
-    return frame
+        frame = json.loads(body.decode(), parse_int=_short_int, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return None
+    return _id_of(frame) if type(frame) is dict else None
+
+
+def _short_int(digits: str) -> int:
+    return int(digits) if len(digits) <= _ID_DIGITS else _MAX_ID + 1
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
 
 
 def _id_of(frame: dict[str, Any]) -> int | None:

@@ -55,7 +55,7 @@ class Mends(dict[Any, "Mend | None"]):
             return self._tagged(options) if len(options) > 1 else self[options[0]]
         if origin is tuple:
             return self._listed(get_args(hint))
-        if isinstance(hint, type) and issubclass(hint, Struct):
+        if _is_struct(hint):
             return self._object(hint)
         if isinstance(hint, EnumType) and "UNKNOWN" in hint.__members__:
             return self._open_set(_values(hint))
@@ -67,6 +67,8 @@ class Mends(dict[Any, "Mend | None"]):
             extra = note.extra if isinstance(note, Meta) and note.extra else {}
             if extra.get("form") in _FORMS:
                 return _FORMS[extra["form"]]
+            if extra.get("name") == "Path" and self._unknown is Unknown.REFUSED:
+                return _no_nul
             if "else" in extra:
                 return _known_or_else(_values(base)) if self._unknown is Unknown.READ else None
         return self[base]
@@ -79,9 +81,17 @@ class Mends(dict[Any, "Mend | None"]):
         members = tuple(
             (name, mend)
             for attribute, name in names
-            if (mend := self[hints[attribute]]) is not None
+            if (mend := self._member(hints[attribute])) is not None
         )
         return _members(members) if members else None
+
+    def _member(self, hint: Any) -> Mend | None:
+        """Of a member. One kind alone needs its tag as well, which msgspec asks of unions only."""
+        options = [option for option in get_args(hint) if option is not NoneType] or [hint]
+        alone: Any = options[0]
+        if len(options) > 1 or not _is_struct(alone) or alone.__struct_config__.tag is None:
+            return self[hint]
+        return _with_tag(alone.__struct_config__.tag, self[hint])
 
     def _listed(self, elements: tuple[Any, ...]) -> Mend | None:
         if elements[-1] is not Ellipsis:
@@ -120,8 +130,28 @@ class Mends(dict[Any, "Mend | None"]):
         }[self._unknown]
 
 
+def _is_struct(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Struct)
+
+
+def _with_tag(tag: str, inner: Mend | None) -> Mend:
+    def mend(value: Any) -> Any:
+        if type(value) is dict and "kind" not in value:
+            raise BadValue("$", f"`kind` is missing; it is `{tag}`")
+        return value if inner is None else inner(value)
+
+    return mend
+
+
 def _values(closed: Iterable[Any]) -> frozenset[str]:
     return frozenset(member.value for member in closed)
+
+
+def _no_nul(value: Any) -> Any:
+    """No system call takes such a path, so no client may send one."""
+    if type(value) is str and "\0" in value:
+        raise BadValue("$", "a path holds no NUL character")
+    return value
 
 
 def _refuse_unknown(value: Any) -> Any:

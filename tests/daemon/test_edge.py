@@ -127,18 +127,19 @@ NO_FRAMES: Final[dict[str, tuple[bytes, int | None, str]]] = {
     "an overlong form": (asking(b'{"x":"\xc0\xaf"}'), None, "not JSON"),
     "a cut character": (asking(b'{"x":"\xe2\x82"}'), None, "not JSON"),
     "a raw surrogate": (asking(b'{"x":"\xed\xa0\x80"}'), None, "not JSON"),
-    "an escaped surrogate": (asking(b'{"x":"\\ud800"}'), None, "not JSON"),
-    "surrogates in the wrong order": (asking(b'{"x":"\\udc00\\ud800"}'), None, "not JSON"),
+    "an escaped surrogate": (asking(b'{"x":"\\ud800"}'), 7, "not JSON"),
+    "surrogates in the wrong order": (asking(b'{"x":"\\udc00\\ud800"}'), 7, "not JSON"),
+    "half a character in an id": (b'{"id":"\\ud800","method":"x"}', None, "not JSON"),
     "a raw control character": (asking(b'{"x":"\x00"}'), None, "not JSON"),
     "NaN": (asking(b'{"limit":NaN}'), None, "not JSON"),
     "Infinity": (asking(b'{"limit":-Infinity}'), None, "not JSON"),
-    "a fraction out of range": (asking(b'{"limit":1e400}'), None, "not JSON"),
-    "10^400": (asking(b'{"limit":%b}' % HUGE), None, "not JSON"),
+    "a fraction out of range": (asking(b'{"limit":1e400}'), 7, "not JSON"),
+    "10^400": (asking(b'{"limit":%b}' % HUGE), 7, "not JSON"),
     "100,000 lists": (b"[" * 100_000, None, "not JSON"),
     "100,000 lists that end": (nested(100_000), None, "not JSON"),
     "100,000 objects": (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, None, "not JSON"),
-    "nesting that the reader takes": (asking(b'{"a":%b}' % nested(900)), None, "128 levels"),
-    "one level too much": (asking(b'{"a":%b}' % nested(127)), None, "128 levels"),
+    "nesting that the reader takes": (asking(b'{"a":%b}' % nested(900)), 7, "128 levels"),
+    "one level too much": (asking(b'{"a":%b}' % nested(127)), 7, "128 levels"),
     "no id": (b'{"method":"models.list","params":{}}', None, "`id`"),
     "a negative id": (asking(b"{}", request_id=b"-1"), None, "$.id"),
     "a fraction as id": (asking(b"{}", request_id=b"7.0"), None, "$.id"),
@@ -174,6 +175,54 @@ def test_what_is_no_request_gets_its_error_and_its_end(daemon: Daemon, name: str
             assert client.read_to_end() == [], "what came behind it is not answered"
         else:
             assert "item" in client.answer(8)
+
+
+NOT_TAKEN: Final[dict[str, tuple[str, Any, str]]] = {
+    "a NUL in a directory": ("conversations.recent", {"pwd": "/\0"}, "$.pwd: a path holds no NUL"),
+    "a NUL in a project": ("admin.project_add", {"path": "/\0"}, "$.path: a path holds no NUL"),
+    "a NUL in a context": (
+        "prompt.send",
+        {"command_id": command(), "text": "x", "context": {"pwd": "/a\0b"}},
+        "$.context.pwd: a path holds no NUL",
+    ),
+    "a steer's plan without its kind": (
+        "turn.steer",
+        {"command_id": command(), "conversation_id": command(), "text": "x", "if_late": {}},
+        "$.if_late: `kind` is missing; it is `queue`",
+    ),
+    "no model": (
+        "prompt.send",
+        {"command_id": command(), "text": "x", "settings": {"model": ""}},
+        "has no model ''",
+    ),
+    "no effort": (
+        "prompt.send",
+        {"command_id": command(), "text": "x", "settings": {"effort": ""}},
+        "has no effort ''",
+    ),
+    "a strange effort": (
+        "prompt.send",
+        {"command_id": command(), "text": "x", "settings": {"effort": "High !"}},
+        "has no effort 'High !'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOT_TAKEN)
+def test_what_nobody_can_mean_is_invalid(client: RawClient, name: str) -> None:
+    method, params, says = NOT_TAKEN[name]
+    refused = client.refusal(method, params)
+    assert refused["code"] == "invalid"
+    assert says in refused["message"]
+
+
+def test_a_number_beyond_the_log_is_ahead_of_it(client: RawClient) -> None:
+    sent = client.call("prompt.send", {"command_id": command(), "text": "say hello"})
+    for after in (2**63, 2**64 - 1):
+        params = {"conversation_id": sent["conversation_id"], "after_seq": after}
+        request = client.request("conversation.subscribe", params)
+        client.send({"cancel": request})
+        assert until_last(client, request)[-1]["error"]["code"] == "cancelled"
 
 
 def test_what_is_odd_but_right_is_served(client: RawClient) -> None:
