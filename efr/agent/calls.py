@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from efr.agent.approvals import Question, Questions, Wake
+from efr.agent.approver import approver
 from efr.agent.call_watch import Watch
 from efr.agent.commit import TurnLog
 from efr.agent.failures import approval_notice
@@ -97,7 +98,7 @@ class Calls:
             refused = self._ask(call, tool, where, needs, decision)
             if refused is not None:
                 return self._answer(call, _failed(refused))
-            call.approved_by = "you"
+        call.approved_by = approver(decision, setting.resolved.effective.mode)
         return self._answer(call, self._execute(call, tool, where, needs))
 
     def skip(
