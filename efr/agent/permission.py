@@ -76,7 +76,7 @@ def _known(place: Place) -> Guarded:
 def _place(ports: Ports, setting: Setting) -> Place:
     home, config = ports.host.home, str(ports.roots.config.path)
     data = str(ports.roots.data.path)
-    project = setting.place.project
+    project = ports.places.project_now(setting.place, setting.user_dir)
     return Place(
         home=home,
         home_real=os.path.realpath(home),

@@ -154,6 +154,15 @@ class Places:
         project = _registered((normal(directory),), self.projects)
         return _place(project, None, Basis.ELSEWHERE)
 
+    def project_now(self, begun: Place, directory: str) -> Project | None:
+        """The project of a turn as the registry is now, so that one added or taken out meanwhile
+        counts. By the directory's name alone: a link changed meanwhile leads into no project."""
+        given = (normal(directory),)
+        found = _registered((*given, *_swapped(given, home_forms(self.home))), self.projects)
+        if found is not None:
+            return found
+        return begun.project if begun.project in self.projects.all() else None
+
     def dotfiles(self) -> tuple[Dotfiles, ...]:
         """Where the user's dotfiles are kept in git; nothing when home does not answer."""
         try:
@@ -222,15 +231,18 @@ def _forms(path: str, homes: tuple[str, ...]) -> _Forms:
         real: str | None = os.path.realpath(given, strict=True)
     except OSError:
         real = None
-    own = _Forms(given, real).own
-    swapped = tuple(
+    return _Forms(given, real, _swapped(_Forms(given, real).own, homes))
+
+
+def _swapped(forms: tuple[str, ...], homes: tuple[str, ...]) -> tuple[str, ...]:
+    """Paths below one form of home as they are called below the other."""
+    return tuple(
         normal(other + form[len(home) :])
-        for form in own
+        for form in forms
         for home in homes
         for other in homes
         if home != other and holds(home, form)
     )
-    return _Forms(given, real, swapped)
 
 
 def _registered(forms: tuple[str, ...], projects: Projects) -> Project | None:

@@ -226,3 +226,30 @@ def test_what_counts_as_at_or_above_home(tmp_path: Path) -> None:
     for path in ("/", str(tmp_path), str(real), str(tmp_path / "home"), f"{real}/x/.."):
         assert places.is_at_or_above_home(path), path
     assert not places.is_at_or_above_home(f"{real}/x")
+
+
+def test_a_turns_project_as_the_registry_is_now(home: Path) -> None:
+    app, inner = (
+        Project("1", str(home / "p" / "app")),
+        Project("2", str(home / "p" / "app" / "src")),
+    )
+    link = home / "link"
+    link.symlink_to(home / "p" / "app")
+
+    def now(directory: Path, *projects: Project) -> Project | None:
+        places = Places(str(home), Registry(*projects))
+        return places.project_now(begun, str(directory))
+
+    begun = place(link, home, app)
+    assert begun.project == app
+    assert now(link, app) == app
+    assert now(link) is None, "it was taken out"
+    link.unlink()
+    link.symlink_to(home / "p" / "app" / "src")
+    assert now(link, app, inner) == app, "a link that leads elsewhere now changes nothing"
+    assert now(home / "p" / "app" / "src", app, inner) == inner
+    begun = place(home / "notes", home, app)
+    assert now(home / "notes", Project("3", str(home / "notes"))) == Project(
+        "3", str(home / "notes")
+    )
+    assert now(home / "notes", app) is None

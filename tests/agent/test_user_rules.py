@@ -11,6 +11,7 @@ from efr.config.load import read
 from efr.config.project_text import Project
 from efr.policy.needs import CallNeeds, PathUse
 from efr.policy.rules import CommandIs, Rule, Under
+from efr.tools.contract import ToolContext, ToolResult
 from efr.wire import events as ev
 from efr.wire import types as t
 from tests.agent.scripted_model import calls, said
@@ -120,6 +121,27 @@ def test_a_rule_for_the_project_needs_a_registered_one(world: World) -> None:
     world.provider.answers(calls(("look", "{}")), said("done"))
     world.wait_end(world.send("go", pwd=app / "src").turn_id)
     assert len(world.tools.look.runs) == 1
+
+
+def test_a_project_added_or_taken_out_counts_from_the_next_call(world: World) -> None:
+    app = world.home / "app"
+    app.mkdir()
+    known = [Project("019a9b1c-3d00-7a10-8b20-000000000008", str(app), "app")]
+    steps = [known, known, []]  # the registry after each call
+
+    def step(_: object, ctx: ToolContext) -> ToolResult:
+        world.registry.projects = steps.pop(0)
+        world.tools.look.needs = wrote(str(app / "a"))
+        return ToolResult("done")
+
+    world.tools.look.do = step
+    world.provider.answers(calls(*[("look", "{}")] * 4), said("done"))
+    sent = world.send("go", pwd=app)
+    question = world.wait(ev.ApprovalRequested)
+    assert len(world.tools.look.runs) == 3, "it asks only when the project is gone"
+    assert question.reason == "cautious asks before writing user data"
+    world.answer(sent.conversation_id, question.call_id, t.ApprovalDecision.DENY)
+    world.wait_end(sent.turn_id)
 
 
 def test_a_changed_rule_counts_from_the_next_call_of_the_same_turn(world: World) -> None:
