@@ -272,14 +272,14 @@ def test_the_question_of_the_turn_in_front_is_asked_here_too(
     terminal = start("send", "hi")
     peer = fake.accept()
     shell = {"call_id": CALL, "tool": "shell", "input": {"command": "ls"}}
-    asked = {"call_id": CALL, "summary": "shell: command ls"}
+    asked = {"call_id": CALL, "summary": "shell: command ls", "expires_in_secs": 120}
     front = [
         envelope(1, "tool_call_started", OTHER_TURN, **shell),
         envelope(2, "approval_requested", OTHER_TURN, **asked),
     ]
     peer.start(route=NOTES, queued=True, started=False, front=front)
     terminal.wait_for("? run this command (the running turn asks)")
-    terminal.wait_for("y allow")
+    terminal.wait_for("y allow  n deny  0s left")  # it was asked long ago
     terminal.type("y")
 
     assert peer.expect("approval.respond")["call_id"] == CALL

@@ -27,11 +27,13 @@ from efr.cli.render.spans import (
     row,
     wrap,
 )
+from efr.cli.render.times import clock_text
 from efr.text.visible import visible_line, visible_text
 from efr.wire import events as ev
 from efr.wire import types as t
 
 BAR = Span("│ ", MUTED)
+_IN_SECONDS = 600
 _TITLES = {
     "shell": "run this command",
     "read_file": "read this file",
@@ -154,8 +156,13 @@ def key_row(question: Question, left_s: int | None) -> Line:
     if question.can_always:
         parts.append(_key("a", "always"))
     if left_s is not None:
-        parts.append(row(f"{max(left_s, 0)}s left", WARNING))
+        parts.append(row(f"{_left_text(left_s)} left", WARNING))
     return (BAR, *join(*((*((Span("  "),) if i else ()), *part) for i, part in enumerate(parts))))
+
+
+def _left_text(left_s: int) -> str:
+    """A short time is counted in seconds; the user's own limit may be days."""
+    return f"{max(left_s, 0)}s" if left_s < _IN_SECONDS else clock_text(left_s)
 
 
 def _key(key: str, word: str) -> Line:

@@ -32,6 +32,7 @@ from efr.client.errors import ConnectionLost, Refused
 from efr.client.follow import missing_events
 from efr.wire import events as ev
 from efr.wire import methods as m
+from efr.wire import types as t
 
 FRAME_S = 0.016  # one frame of a 60 Hz terminal
 TICK_S = 0.1  # the spinner's step
@@ -217,7 +218,8 @@ class Session:
         if view is None or view.started or view.question is not None:
             return
         for envelope in open_question(page.events):
-            view.take_event(envelope, self._clock.monotonic())
+            age_s = (self._clock.now_us() - t.time_to_us(envelope.at)) / 1_000_000
+            view.take_event(envelope, self._clock.monotonic() - max(age_s, 0.0))
         self._at_once()
 
     def _subscribe(self, sent: m.PromptSendResult) -> None:

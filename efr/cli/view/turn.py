@@ -219,7 +219,7 @@ class TurnView:
     # --- the turn -----------------------------------------------------------------------------
 
     def _turn_started(self, event: ev.TurnStarted, now: float) -> None:
-        self._started_at = now
+        self._started_at, self._asked_s = now, 0.0
         self._front.clear()
         self.question = None
         self.activity.waits_for_model()

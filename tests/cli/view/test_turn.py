@@ -239,6 +239,19 @@ def test_the_question_of_the_turn_in_front_says_whose_it_is() -> None:
     assert told.live()[-1] == "⠋ queued; the turn in front runs shell"
 
 
+def test_the_time_of_a_question_in_front_is_not_taken_from_the_own_turn() -> None:
+    told = Told(started=False)
+    told.event(ev.ToolCallStarted(OTHER, CALL, "shell", {"command": "ls"}))
+    told.event(ev.ApprovalRequested(OTHER, CALL, "shell: command ls", expires_in_secs=90_000))
+    assert told.live(can_answer=True, asking=CALL)[-1] == "│ y allow  n deny  25h 00m 00s left"
+    told.now += 60
+    told.event(ev.ApprovalResolved(OTHER, CALL, t.ApprovalDecision.DENY, t.Origin.SHELL))
+    told.event(ev.TurnStarted(TURN, "/", t.ScopeMachine()))
+    told.now += 5
+
+    assert told.view.elapsed_s(told.now) == 5
+
+
 def test_the_question_of_the_turn_in_front_ends_with_its_interrupt() -> None:
     told = Told(started=False)
     told.event(ev.ToolCallStarted(OTHER, CALL, "shell", {"command": "ls"}))
