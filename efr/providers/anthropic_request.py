@@ -25,7 +25,7 @@ from efr.providers.canonical import (
     ToolDefinition,
     ToolResultBlock,
 )
-from efr.providers.provider_json import compact
+from efr.providers.provider_json import compact, parse
 from efr.providers.withdrawn import NOT_ANSWERED, call_text, offered_names, show_withdrawn
 
 _BAD_ID_CHARACTER: Final = re.compile(r"[^a-zA-Z0-9_-]")
@@ -133,18 +133,29 @@ def _messages_text(messages: Sequence[ApiMessage], markers: Markers) -> str:
 
 def _converted(message: Message, offered: frozenset[str]) -> ApiMessage:
     converted = ApiMessage(message.role)
-    raw = message.provider_raw
-    if message.role == "assistant" and isinstance(raw, str):
-        for text in raw_blocks(raw):
-            _add_raw(converted, text, offered)
-        return converted
-    for block in message.content:
-        _add(converted, block)
+    own = _own_blocks(message)
+    for text in own:
+        _add_raw(converted, text, offered)
+    if not own:
+        for block in message.content:
+            _add(converted, block)
     return converted
 
 
+def _own_blocks(message: Message) -> list[str]:
+    """The blocks as this API wrote them; none when there is no such text."""
+    raw = message.provider_raw
+    if message.role != "assistant" or not isinstance(raw, str):
+        return []
+    try:
+        blocks = list(raw_blocks(raw))
+    except ValueError:
+        return []
+    return blocks if all(block.startswith("{") for block in blocks) else []
+
+
 def raw_blocks(raw: str) -> Iterator[str]:
-    """The exact texts of the elements of a JSON array of objects."""
+    """The exact texts of the elements of a JSON array. Raises ValueError for anything else."""
     at = raw.index("[") + 1
     while (at := _skip(raw, at)) < len(raw) and raw[at] != "]":
         _, end = _SCANNER.raw_decode(raw, at)
@@ -159,7 +170,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _add_raw(message: ApiMessage, text: str, offered: frozenset[str]) -> None:
-    block = json.loads(text)
+    block = parse(text)
     kind = block.get("type")
     if kind == "text" and not block.get("text"):
         return

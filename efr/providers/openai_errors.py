@@ -114,7 +114,7 @@ def judge_event(facts: ErrorFacts, model: str, now_us: int) -> err.ProviderError
     """What an error inside a stream means; it is never sent again."""
     if facts.code == "context_length_exceeded":
         return err.ContextOverflow(facts.message)
-    if facts.names & _RATE_CODES:
+    if facts.names & _RATE_CODES and not facts.names & _SPENT:
         return err.RateLimited(_told_wait_s(facts, now_us))
     if facts.code == "model_not_found":
         return err.UnknownModel(model)

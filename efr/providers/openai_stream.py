@@ -215,6 +215,8 @@ class ResponsesReader:
         if found is None:
             yield self._start(item, index)
             found = self._calls[-1]
+        if item.get("status") == "incomplete":
+            return  # cut off: it stays open, so that it never runs
         whole = item.get(member)
         yield self._end(found, whole if isinstance(whole, str) else found.collected)
 

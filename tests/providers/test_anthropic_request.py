@@ -169,6 +169,20 @@ def test_own_blocks_go_back_byte_for_byte() -> None:
     assert '\\u00e9","signature":"s=="' in text
 
 
+@pytest.mark.parametrize("raw", ["", "[]", "no array", '[{"type":', "[1]", [], {"type": "text"}])
+def test_a_raw_value_of_another_shape_is_dropped(raw: Any) -> None:
+    got = contents(user("hi"), assistant(TextBlock("x"), raw=raw), user("go on"))
+
+    assert got[1] == ("assistant", [{"type": "text", "text": "x"}])
+
+
+def test_a_lone_surrogate_in_a_call_of_a_tool_not_on_offer_can_be_sent() -> None:
+    raw = r'[{"type":"tool_use","id":"t1","name":"gone","input":{"a":"\ud800"}}]'
+    message = assistant(ToolCallBlock("t1", "gone", {"a": "\ufffd"}), raw=raw)
+
+    assert "\ufffd" in build(user("hi"), message, user(ToolResultBlock("t1", "a"))).text
+
+
 @pytest.mark.parametrize("keeps_raw", [True, False])
 def test_a_call_of_a_tool_not_on_offer_becomes_text_with_its_result(keeps_raw: bool) -> None:
     raw = '[{"type":"tool_use","id":"t1","name":"apply_patch","input":{"input":"p"}}]'

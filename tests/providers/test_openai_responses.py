@@ -8,10 +8,12 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from efr.base.cancel import Cancel
 from efr.providers.canonical import (
     Done,
     Message,
@@ -164,6 +166,15 @@ def test_max_tokens_after_text_is_an_end(bench: Bench) -> None:
             ContextOverflow,
         ),
         ({"event": {"type": "error", "error": {"code": "model_not_found"}}}, UnknownModel),
+        (
+            {
+                "event": {
+                    "type": "error",
+                    "error": {"code": "insufficient_quota", "type": "rate_limit_error"},
+                }
+            },
+            ApiError,
+        ),
         ({"event": {"type": "error", "code": "other", "message": "m"}}, ApiError),
     ],
 )
@@ -344,6 +355,28 @@ def test_a_refused_connection_is_tried_four_times(bench: Bench) -> None:
     assert len(bench.waits) == 3
 
 
+def test_a_server_that_comes_up_meanwhile_is_asked(bench: Bench) -> None:
+    """Two refused connections, then an answer: three tries in all."""
+    text = b'data: {"type":"response.output_text.delta","delta":"fine"}\n\n'
+    end = b'data: {"type":"response.completed","response":{}}\n\n'
+    waits: list[float] = []
+    with contextlib.ExitStack() as stack:
+        late = stack.enter_context(socket.socket())
+        late.bind(("127.0.0.1", 0))
+
+        def pause(cancel: Cancel, seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) == 2:
+                stack.enter_context(plain_server([text, end], late))
+
+        bench.sender = replace(bench.sender, pause=pause)
+        url = f"http://127.0.0.1:{late.getsockname()[1]}/v1"
+        folded = fold(bench.run(bench.responses(base_url=url), REQUEST))
+
+    assert folded.message.text == "fine"
+    assert waits == [0.375, 0.75]
+
+
 def test_a_connection_that_breaks_after_the_request_is_not_tried_again(bench: Bench) -> None:
     bench.server.play([{"cut": True}, OK])
 
@@ -396,9 +429,10 @@ def fields(request: Request) -> dict[str, Any]:
 
 
 @contextmanager
-def plain_server(chunks: list[bytes]) -> Iterator[str]:
+def plain_server(chunks: list[bytes], bound: socket.socket | None = None) -> Iterator[str]:
     """One answer without a length, ended by the server's close."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with bound or socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.listen()
 
         def serve() -> None:
             try:

@@ -162,10 +162,15 @@ def test_an_incomplete_answer_tells_why(reason: str, stop: str) -> None:
     assert read(event) == [Done(stop)]  # type: ignore[arg-type]
 
 
-def test_an_incomplete_answer_with_an_open_call_never_ends_that_call() -> None:
+@pytest.mark.parametrize("done_too", [False, True])
+def test_an_incomplete_answer_with_an_open_call_never_ends_that_call(done_too: bool) -> None:
+    call = {"type": "function_call", "id": "i", "call_id": "c", "name": "t", "arguments": '{"a'}
+    cut = [done(0, **call, status="incomplete")] if done_too else []
+
     with pytest.raises(InvalidStream):
         read(
-            added(0, type="function_call", id="i", call_id="c", name="t"),
+            added(0, **call),
+            *cut,
             {
                 "type": "response.incomplete",
                 "response": {"incomplete_details": {"reason": "max_output_tokens"}},
