@@ -55,18 +55,37 @@ CheckKey = Callable[[str, Cancel], None]
 
 
 def openai_fetch(sender: Sender, backend: Backend, tokens: TokenSource, keys: KeyWatch) -> Fetch:
-    """The list of either OpenAI backend; the subscription's has a tag."""
+    """The list of either OpenAI backend; the subscription's has a tag.
 
-    def fetch(cancel: Cancel, tag: str | None) -> Fetched | None:
+    A refused token that can be refreshed is refreshed once. When the new one is refused as well,
+    no fetch refreshes again until one has worked: the cause is not the token.
+    """
+    may_refresh = tokens.refreshable
+
+    def get(cancel: Cancel, tag: str | None, refresh: bool) -> tuple[Json, str | None] | None:
         generation = keys.begin()
         token = tokens.access_token(cancel)
         headers = dict(openai_responses.authorize(backend, token))
         if backend.subscription and tag is not None:
             headers["If-None-Match"] = tag
         query = f"client_version={VERSION}" if backend.subscription else ""
-        answer = _Lists(sender, backend.base_url, headers, token, keys, generation).get(
-            query, cancel
-        )
+        try:
+            lists = _Lists(sender, backend.base_url, headers, token, keys, generation)
+            return lists.get(query, cancel)
+        except Unauthorized:
+            if not refresh:
+                raise
+        tokens.invalidate(token.secret)
+        return get(cancel, tag, refresh=False)
+
+    def fetch(cancel: Cancel, tag: str | None) -> Fetched | None:
+        nonlocal may_refresh
+        try:
+            answer = get(cancel, tag, may_refresh)
+        except Unauthorized:
+            may_refresh = False
+            raise
+        may_refresh = tokens.refreshable
         if answer is None:
             return None
         value, new_tag = answer

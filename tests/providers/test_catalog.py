@@ -314,6 +314,26 @@ def test_the_subscription_sends_its_version_and_tag(bench: Bench) -> None:
     assert bench.keys.news().checked_at_us is not None
 
 
+def test_a_refused_token_of_a_list_is_refreshed_until_that_is_of_no_use(bench: Bench) -> None:
+    no, yes = refused(401), {"json": {"models": [{"slug": "gpt-6-sol"}]}}
+    bench.server.play([], model_answers=[no, yes, no, no, no, yes, no, yes])
+    backend = Backend("openai", bench.server.base_url, subscription=True)
+    tokens = FakeTokens([f"t{n}" for n in range(9)])
+    fetch = openai_fetch(bench.sender, backend, tokens, bench.keys)
+
+    def fetched() -> bool:
+        try:
+            return fetch(Cancel(), None) is not None
+        except Unauthorized:
+            return False
+
+    # Refreshed once; twice refused; not refreshed again; worked; refreshed once more.
+    assert [fetched() for _ in range(5)] == [True, False, False, True, True]
+    asked = [sent["headers"]["authorization"] for sent in bench.server.requests()]
+    assert asked == [f"Bearer t{n}" for n in (0, 1, 1, 2, 2, 2, 2, 3)]
+    assert tokens.refused == ["t0", "t1", "t2"]
+
+
 def test_the_public_api_is_read(bench: Bench) -> None:
     bench.server.play([], models=[{"id": "gpt-5.5"}, {"id": "x"}])
     backend = Backend("openai-api", bench.server.base_url)
