@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 class _Output(NamedTuple):
     offset: int
-    data: bytes | bytearray
+    data: bytearray  # of the last step in the queue it grows
 
 
 class _Resized(NamedTuple):
@@ -122,9 +122,9 @@ class Attachment:
             if self._behind:
                 return
             if isinstance(last, _Output) and len(last.data) + len(data) <= _JOINED:
-                self._steps[-1] = _Output(last.offset, bytearray(last.data) + data)
+                last.data.extend(data)
             else:
-                self._add(_Output(offset, data))
+                self._add(_Output(offset, bytearray(data)))
         self._wake()
 
     def resized(self, offset: int, size: Size) -> None:
@@ -250,7 +250,7 @@ def _cut(start: int, data: bytes, sizes: Sequence[tuple[int, Size]]) -> Iterator
     for offset, size in (*sizes, (end, None)):
         while at < offset:
             piece = data[at - start : min(offset, at + _JOINED) - start]
-            yield _Output(at, piece)
+            yield _Output(at, bytearray(piece))
             at += len(piece)
         if size is not None:
             yield _Resized(offset, size)
@@ -259,7 +259,7 @@ def _cut(start: int, data: bytes, sizes: Sequence[tuple[int, Size]]) -> Iterator
 def _pieces(pieces: Iterable[recorded.Piece]) -> Iterator[_Step]:
     for piece in pieces:
         if isinstance(piece, recorded.Output):
-            yield _Output(piece.offset, piece.data)
+            yield _Output(piece.offset, bytearray(piece.data))
         else:
             yield _Resized(piece.offset, Size(piece.cols, piece.rows))
 

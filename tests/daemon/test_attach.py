@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
+from base64 import b64decode
 from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,15 +16,19 @@ import pytest
 from efr.client import connect
 from efr.client.connection import Connection, Stream
 from efr.client.errors import Refused
-from efr.daemon.attachments import STEPS, Attachment
+from efr.daemon.attachments import STEPS, Attachment, Attachments
 from efr.shell.contract import Size
+from efr.store.recordings import RecordingWriter
 from efr.threads.requests import Finished
 from efr.wire import events as ev
 from efr.wire import methods as m
 from efr.wire import types as t
 from tests.conversations.terminals import command_id
+from tests.harness.clock import FakeClock
 from tests.harness.daemon import Daemon
 from tests.harness.model_server import ModelServer
+from tests.shell.rig import MemoryRecorder, Rig, World
+from tests.store.samples import PTY, new_database, opened
 
 
 @pytest.fixture(name="server", scope="module")
@@ -73,14 +81,14 @@ def one(events: list[ev.Event], kind: type[Any]) -> Any:
     return found
 
 
-def until(efr: Connection, sent: Any, last: type[Any]) -> Iterator[ev.Event]:
-    """The events up to one of this kind; every question is answered with yes."""
+def until(efr: Connection, sent: Any, last: type[Any], *, asks: bool = True) -> Iterator[ev.Event]:
+    """The events up to one of this kind; with `asks` every question is answered with yes."""
     for item in efr.follow(sent.conversation_id, after_seq=sent.seq):
         event = getattr(item, "event", None)
         if event is None:
             continue
         yield event
-        if isinstance(event, ev.ApprovalRequested):
+        if asks and isinstance(event, ev.ApprovalRequested):
             with efr.again() as answers:
                 answers.call(
                     "approval.respond",
@@ -240,6 +248,53 @@ def test_a_client_that_is_far_behind_gets_the_screen(
     assert left.ended(efr).how is t.ShellCommandEnd.STOPPED
 
 
+def test_a_password_is_typed_in_an_attached_terminal(
+    efr: Connection, daemon: Daemon, server: ModelServer
+) -> None:
+    left = Left(efr, server, "sleep 60")  # so that there is a shell to attach to
+    here = {"conversation_id": left.conversation_id}
+    efr.call("shell.interrupt", **here, call_id=left.call_id)
+    left.ended(efr)
+    with connect(daemon.env) as link:
+        screen = Screen(link, left.pty_id)
+        screen.next()
+        line = "bash -c 'read -s -p \"Password: \" x; echo; echo got ${#x}'"
+        call = {"name": "shell", "arguments": {"command": line}}
+        server.play([{"pieces": [{"calls": [call]}]}, {"pieces": [{"text": "Fine."}]}])
+        sent = efr.call("prompt.send", text="go on", **here)
+        waits = list(until(efr, sent, ev.ToolCallInputChanged))[-1]
+        assert isinstance(waits, ev.ToolCallInputChanged)
+        assert waits.input is t.InputWait.HIDDEN
+        screen.wait(b"Password: ")
+        efr.call("pty.write", pty_id=left.pty_id, data=b"hunter2-0987\r")
+        screen.wait(b"got 12")
+        assert b"hunter2" not in screen.data
+        rest = until(efr, sent, ev.TurnCompleted, asks=False)
+        completed = one(list(rest), ev.ToolCallCompleted)
+    assert "got 12" in completed.output
+    assert completed.exit_code == 0
+
+
+def test_after_a_kill_a_recording_is_replayed_without_its_torn_end(
+    daemon: Daemon, server: ModelServer
+) -> None:
+    with connect(daemon.env) as efr:
+        left = Left(efr, server, "echo whole; sleep 60")
+        pty = left.pty_id
+        before = Screen(efr, pty, 0)
+        before.wait(b"whole\r\n")
+    daemon.kill()
+    (segment,) = (daemon.roots.recordings / pty).iterdir()
+    segment.write_bytes(segment.read_bytes() + b"efr\x01\xff\x00\x00\x00torn")
+    daemon.start()
+    with connect(daemon.env) as efr:
+        after = Screen(efr, pty, 0)
+        after.read_to_end()
+        assert left.ended(efr).how is t.ShellCommandEnd.SHELL_EXITED
+    assert after.data.startswith(before.data)
+    assert b"torn" not in after.data
+
+
 # One attachment by itself.
 
 
@@ -280,3 +335,104 @@ def test_small_steps_join_and_the_last_size_counts() -> None:
     assert item_of(attachment) == {"kind": "resized", "seq": 1000, "size": {"cols": 20, "rows": 10}}
     assert item_of(attachment)["seq"] == 1000
     assert attachment.next_item() == Finished()
+
+
+# Attachments by themselves, to a real shell.
+
+
+class Forgetful(MemoryRecorder):
+    """A recorder on a full disk: it counts what it cannot keep."""
+
+    def read(self, start: int, end: int) -> bytes:
+        return b""
+
+
+@pytest.fixture(name="world")
+def _world(tmp_path: Path) -> Iterator[World]:
+    world = World(tmp_path)
+    yield world
+    world.close()
+
+
+def attachments_of(rig: Rig) -> Attachments:
+    def find(pty_id: str) -> Any:
+        return rig.shell if rig.shell.pty_id == pty_id else None
+
+    return Attachments(find, lambda fn: fn(None), rig.home)
+
+
+def test_a_terminal_that_cannot_be_recorded_is_live_all_the_same(world: World) -> None:
+    rig = world.rig(recorder=Forgetful)
+    rig.run("echo before")
+    pty = rig.shell.pty_id
+    seen = [attachments_of(rig).open(m.PtyAttachParams(pty, since)) for since in (None, 3)]
+    rig.run("echo after")
+    for attachment in seen:
+        first = item_of(attachment)
+        assert first["kind"] == "snapshot"
+        live = b64decode(item_of(attachment)["data"])
+        assert b"after\r\n" in live
+        attachment.close()
+    assert not rig.shell.terminal.is_watched  # type: ignore[union-attr]
+
+
+def test_a_client_that_never_reads_does_not_slow_the_shell(world: World) -> None:
+    rig = world.rig()
+    rig.run("true")
+    attachments, pty = attachments_of(rig), rig.shell.pty_id
+    attachment = attachments.open(m.PtyAttachParams(pty))
+    end = rig.run("seq 2500000; echo done")
+    assert end.output.endswith("done\n")
+    kinds = []
+    while not isinstance(item := item_of(attachment), Finished):
+        kinds.append(item["kind"])
+    attachment.close()
+    assert kinds == ["snapshot", *["output"] * STEPS]
+    assert item.error is not None
+    assert item.error.code is t.ErrorCode.OVERFLOW
+    assert item.error.data is not None
+    again = attachments.open(m.PtyAttachParams(pty, item.error.data["last_seq"]))
+    assert item_of(again)["kind"] == "snapshot"
+    again.close()
+
+
+def test_what_is_left_of_a_shell_that_is_gone(tmp_path: Path) -> None:
+    clock = FakeClock()
+    writer = RecordingWriter(tmp_path / "rec", PTY, clock)
+    data = random.Random(3).randbytes(9 << 20)
+    writer.resize(160, 48)
+    for at in range(0, len(data), 60_000):
+        writer.append(data[at : at + 60_000])
+    writer.close()
+    starts = sorted(int(path.stem) for path in (tmp_path / "rec" / PTY).iterdir())
+    assert len(starts) == 2
+    with opened(new_database(tmp_path)) as conn:
+        for start, end in pairwise([*starts, len(data)]):
+            conn.execute(
+                "INSERT INTO recording_segments (pty_id, start_seq, path, bytes, started_at)"
+                " VALUES (?, ?, ?, ?, 0)",
+                (PTY, start, f"{PTY}/{start}.rec", end - start),
+            )
+        attachments = Attachments(lambda _: None, lambda fn: fn(conn), tmp_path / "rec")
+
+        def replay(since: int) -> tuple[int, bytes]:
+            """The first offset, and all that comes; from the end of each stream the next one."""
+            first, got = None, b""
+            while True:
+                attachment = attachments.open(m.PtyAttachParams(PTY, since))
+                while not isinstance(item := item_of(attachment), Finished):
+                    if item["kind"] == "output":
+                        first = item["seq"] if first is None else first
+                        assert item["seq"] == first + len(got)
+                        got += b64decode(item["data"])
+                if item.error is None or item.error.data is None:
+                    return first or 0, got
+                since = item.error.data["last_seq"]
+
+        assert replay(0) == (0, data)
+        assert replay(len(data) - 5) == (len(data) - 5, data[-5:])
+        assert replay(len(data)) == (0, b"")
+        (tmp_path / "rec" / PTY / "0.rec").unlink()
+        assert replay(0) == (starts[1], data[starts[1] :])
+        (tmp_path / "rec" / PTY / f"{starts[1]}.rec").unlink()
+        assert replay(0) == (0, b"")

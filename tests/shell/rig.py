@@ -208,6 +208,7 @@ class World:
         settings: ShellSettings = _DEFAULTS,
         trusted: Callable[[], tuple[str, ...]] = tuple,
         clock: Clock | None = None,
+        recorder: Callable[[], MemoryRecorder] = MemoryRecorder,
         **limits: float,
     ) -> Rig:
         base = self._tmp_path / f"rig{len(self._rigs)}"
@@ -227,7 +228,7 @@ class World:
             clock=clock or SystemClock(),
             ids=CountingIds(),
             nonce=lambda: os.urandom(16).hex(),
-            recorder=lambda _pty_id: _kept(MemoryRecorder(), recorders),
+            recorder=lambda _pty_id: _kept(recorder(), recorders),
             listener=listener,
             left=listener,
             environment=lambda: user,

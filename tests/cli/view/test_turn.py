@@ -430,3 +430,25 @@ def test_blocks_of_one_kind_run_together_only_as_notes() -> None:
     scroll.add(Kind.NOTE, [])
 
     assert len(scroll.take()) == 6
+
+
+# --- commands left running ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("detached_first", [True, False])
+def test_a_command_left_running_is_told_in_either_order(*, detached_first: bool) -> None:
+    told = Told()
+    told.call("serve")
+    left = ev.ShellCommandDetached(CALL, "serve", AT, contained=False, input=t.InputWait.NONE)
+    steps = [lambda: told.event(left), lambda: told.done(left_running=True)]
+    for step in steps if detached_first else reversed(steps):
+        step()
+    asks = ev.ShellCommandInputChanged(CALL, t.InputWait.VISIBLE, contained=False, prompt="Go?")
+    told.event(asks)
+    told.event(ev.ShellCommandInputChanged(CALL, t.InputWait.NONE, contained=False))
+    told.event(ev.ShellCommandEnded(CALL, t.ShellCommandEnd.STOPPED, 130))
+    rows = "\n".join(told.rows)
+    assert "… still running" in rows
+    assert "left running since" in rows
+    assert rows.count("serve waits for a line: Go?") == 1
+    assert rows.endswith("serve was stopped with 130")
