@@ -63,8 +63,9 @@ corpus: prepare-test ## write a database of N turns to DB (N=20000 SEED=1 DB=cor
 
 fuzz: N = 200000
 S ?= 1
-fuzz: prepare-test ## throw N damaged frames at the readers, N/20 at a daemon (N=200000 S=1)
+fuzz: prepare-test ## throw N damaged frames at the readers, N/20 at a daemon, N lines at zsh (N=200000 S=1)
 	@$(PY) -m tests.wire.fuzz --count $(N) --seed $(S)
+	@$(PY) -m tests.policy.fuzz --count $(N) --seed $(S)
 
 KILLS ?= 200
 kills: prepare-test ## kill the daemon, and the store alone, at KILLS=200 random points of a load

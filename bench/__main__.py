@@ -20,6 +20,7 @@ GROUPS = (
     "idle",
     "search",
     "snapshots",
+    "decisions",
 )
 
 

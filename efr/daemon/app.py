@@ -27,6 +27,7 @@ from efr.base.files import make_private_dir, write_atomic
 from efr.base.ids import Ids
 from efr.base.roots import Roots
 from efr.base.version import VERSION
+from efr.config.rules import rules_of
 from efr.config.schema import Settings
 from efr.daemon import leftovers, log_reads
 from efr.daemon.attachments import Attachments
@@ -51,7 +52,7 @@ from efr.daemon.subscriptions import Subscriptions
 from efr.daemon.upkeep import Upkeep
 from efr.daemon.waits import Waits
 from efr.daemon.watches import Watches
-from efr.policy.rows import TRUSTED_PROGRAMS
+from efr.policy.rows import trusted_programs
 from efr.providers.credentials import CredentialStore
 from efr.providers.http import HttpClient
 from efr.providers.oauth import Issuer
@@ -246,7 +247,7 @@ class Daemon:
                 environment=lambda: self._outside.env,
                 settings=lambda: _shell_settings(self._settings.current()),
                 zsh_dir=self._roots.zsh,
-                trusted=lambda: tuple(sorted(TRUSTED_PROGRAMS)),
+                trusted=lambda: trusted_programs(rules_of(self._settings.current())),
             ),
             looks.may_close,
         )

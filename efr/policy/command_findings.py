@@ -32,7 +32,9 @@ from efr.policy.reader import RESERVED, SimpleCommand, Unreadable, Word, read_li
 from efr.policy.rules import CommandIs
 from efr.policy.structure import read_structure
 from efr.policy.syntax_tree import agrees
+from efr.text.visible import visible_line
 
+_NULL: Final = "/dev/null"
 _MOVES: Final = frozenset(("cd", "pushd", "popd", "chdir"))
 
 
@@ -199,7 +201,8 @@ def _running(line: str) -> str:
     if isinstance(found, Unreadable):
         return ""
     parts = [part(command) for command in found.commands]
-    return f"\nruns: {joined(parts)}"
+    files = [f"writes {visible_line(word.text)}" for word in found.writes if word.text != _NULL]
+    return f"\nruns: {joined([*parts, *files])}"
 
 
 # -- rules of the user about inner programs

@@ -33,12 +33,14 @@ class PathUse:
 
     `read_tree` is the path and anything below. The unfolded text matters: a link before `..`
     leads elsewhere, so the real path is looked up from it. `guessed`: only an abbreviated option
-    says so; it asks like any other, but is no exit by itself.
+    says so; it asks like any other, but is no exit by itself. `unsure`: the path stands for any,
+    because the line does not show where a word of it leads.
     """
 
     path: str
     access: Access
     guessed: bool = False
+    unsure: Literal["", "moved", "made", "many"] = ""
 
 
 @dataclass(frozen=True)

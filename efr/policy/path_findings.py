@@ -21,6 +21,13 @@ _ACCESS: Final[dict[Access, str]] = {
 }
 _CLOSED: Final = "a secret location is closed to the model"
 _DEVICE: Final = "a device may show a whole disk or what is typed elsewhere"
+# Why a path stands for any, and what a question calls it.
+_UNSURE: Final = {
+    "moved": "the line does not show in which directory this path starts",
+    "made": "a path that the line itself makes may be a link to anywhere",
+    "many": "the line names more than efr looks at",
+}
+_ANYWHERE: Final = "a path that may lead anywhere"
 # Classes for which a rule of the conversation can only be stricter.
 _TIGHTENED: Final = frozenset(("secrets", "system"))
 
@@ -42,6 +49,8 @@ def path_finding(use: PathUse, turn: Turn) -> Finding:
     if effect == Effect.ASK and rule is not None and rule.layer != "built_in":
         return Finding(Effect.ASK, subject, rule_reason(rule), rule_cause(rule))
     question = _question(target, turn, effect, rule, shown)
+    if question is not None and use.unsure:
+        subject, question = _ANYWHERE, (_UNSURE[use.unsure], question[1])
     if question is not None and turn.envelope is not None:
         return Finding(Effect.CONTAIN, subject, cause=question[1])
     if question is not None:

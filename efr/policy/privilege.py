@@ -16,7 +16,10 @@ WRAPPERS: Final = frozenset((
     "env", "nice", "nohup", "time", "timeout", "command", "builtin", "exec", "stdbuf", "ionice",
     "chrt", "taskset", "setsid", "flock", "xargs", "watch", "unbuffer", "noglob", "nocorrect", "-",
 ))  # fmt: skip
-_NAMES: Final = re.compile(r"[A-Za-z0-9_./-]+")
+# One of the names as the last part of a word.
+_IN_TEXT: Final = re.compile(
+    rf"(?<![A-Za-z0-9_.-])(?:{'|'.join(sorted(PRIVILEGED))})(?![A-Za-z0-9_./-])"
+)
 
 
 def privileged_in(command: SimpleCommand) -> str | None:
@@ -28,7 +31,8 @@ def privileged_in(command: SimpleCommand) -> str | None:
 
 def privileged_in_text(line: str) -> str | None:
     """A privileged name anywhere in a line that cannot be read, or None."""
-    return next((name for name in map(_base, _NAMES.findall(line)) if name in PRIVILEGED), None)
+    found = _IN_TEXT.search(line)
+    return None if found is None else found[0]
 
 
 def _base(word: str) -> str:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from efr.policy.engine import CallNeeds, Decision, PathUse, decide
 from efr.policy.needs import Access
+from efr.policy.privilege import privileged_in_text
 from tests.policy.corpus import HOME, IN_PROJECT, OUTSIDE, PROJECT, SCRATCH
 
 EFFECTS = ["allow", "ask", "deny"]
@@ -277,3 +278,22 @@ def test_a_question_says_why(needs: CallNeeds, mode: str) -> None:
     assert "\n" not in decision.reason
     assert decision.summary.startswith("shell")
     assert bool(decision.refused) == (decision.effect == "deny")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("$(sudo id)", "sudo"),
+        ("a;/usr/bin/doas x", "doas"),
+        ("`su`", "su"),
+        ("'run0'", "run0"),
+        ("x --sudo", None),
+        ("sudoers", None),
+        ("/etc/sudo/x", None),
+        ("sudo.conf", None),
+        ("my-su", None),
+        ("pseudo", None),
+    ],
+)
+def test_a_privileged_name_in_a_text(text: str, name: str | None) -> None:
+    assert privileged_in_text(text) == name

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Final, Literal
 
 from efr.policy.lines.split import LineCommand, LineWord
 from efr.policy.needs import Access, PathUse
@@ -101,7 +101,7 @@ class PathList:
             return
         self._declared.add(known)
         if len(self.uses) >= _MOST_PATHS:
-            self.uses[PathUse("/", _whole(access))] = None
+            self._anywhere(access, "many")
             return
         text = word.text
         if word.pattern_at is not None:
@@ -112,7 +112,11 @@ class PathList:
         for path in self._absolute(text):
             self._add(path, access, guessed)
         if self._lost and not text.startswith("/"):
-            self._add("/", _whole(access), guessed)
+            self._anywhere(access, "moved")
+
+    def _anywhere(self, access: Access, why: Literal["moved", "made", "many"]) -> None:
+        """A word whose place the line does not show."""
+        self.uses[PathUse("/", _whole(access), unsure=why)] = None
 
     def absolute(self, text: str) -> list[str]:
         """The text as a path under every directory where the shell may stand."""
@@ -149,7 +153,7 @@ class PathList:
         if self._made:
             folded = normal(path)
             if any(holds(made, folded) for made in self._made):
-                self.uses[PathUse("/", _whole(access))] = None
+                self._anywhere(access, "made")
         self.uses[PathUse(path, access, guessed)] = None
 
     # -- directories
@@ -181,7 +185,7 @@ class PathList:
 
     def everything(self) -> None:
         """The line is too long to say what it names."""
-        self.uses[PathUse("/", "write")] = None
+        self._anywhere("write", "many")
 
 
 def _whole(access: Access) -> Access:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Literal
 
+_DEEPEST: Final = 200  # openings inside openings; no person nests that far
 _MOST_DOCUMENTS: Final = 16  # behind `<<` whose text is skipped
-MOST_STEPS: Final = 6000  # parts of words, blanks, operators: what is split in some milliseconds
+MOST_STEPS: Final = 3000  # parts of words, blanks, operators: what is split in some milliseconds
 
 _BREAKS: Final = frozenset(" \t\n;&|<>(){}`")
 _ENDS: Final = frozenset("\n;&|{}")  # of a command, wherever they stand outside quotes
@@ -159,7 +160,7 @@ class _Splitter:
 
     def run(self) -> None:
         for _ in range(MOST_STEPS):
-            if self._at >= len(self._text):
+            if self._at >= len(self._text) or len(self._frames) > _DEEPEST:
                 break
             if self._inside == "double":
                 self._in_double()
