@@ -1,7 +1,7 @@
-"""The exact messages of finished turns, with the provider's own items.
+"""The exact messages of turns, with the provider's own items.
 
-Written in the batch of a turn's end; deleted in the batch of a summary that covers the turn. The
-log cannot give them back: a rebuild leaves them alone.
+Written in the batch of a turn's end, and of a compaction within the turn; deleted in the batch of a
+summary that covers the turn. The log cannot give them back: a rebuild leaves them alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from efr.wire import events as ev
 
 
 class SavedMessage(Struct, frozen=True, gc=False):
-    """A message of a finished turn; `turn_seq` is the number of the turn's last event."""
+    """A message of a turn; `turn_seq` is the number of the turn's last event at that time."""
 
     turn_id: str
     position: int
