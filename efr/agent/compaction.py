@@ -156,7 +156,10 @@ class Compactor:
         if self._size(request) <= room:
             return whole, request
         rest = self._size(request) - tokens_of(pieces)
-        part = fitting(pieces, start, target - rest)
+        # What is always there may leave no room below a refused size: then half of the rest goes.
+        part = fitting(pieces, start, max(target - rest, 0)) or (
+            fitting(pieces, start, tokens_of(pieces) // 2) if want.refused else None
+        )
         if part is None:
             raise SummaryFailed("no part of the conversation fits into the model's window")
         return part, self._side(want, start, pieces, part)
