@@ -95,13 +95,21 @@ def _plain_word(word: Word) -> str:
 
 def summary(needs: CallNeeds, deciding: Sequence[Finding]) -> str:
     """The tool, the command, then the subjects that decide; asking parts on a line of their own."""
-    subjects = list(dict.fromkeys(finding.subject for finding in deciding))
+    told = [finding for finding in deciding if not _is_shown_by_line(finding, needs)]
+    subjects = list(dict.fromkeys(finding.subject for finding in told))
     command = None if needs.command is None else command_subject(needs.command)
     if command is not None and not any(subject.startswith(command) for subject in subjects):
         subjects.insert(0, command)
     heads = [subject.partition("\n")[0] for subject in subjects]
     parts = [tail for subject in subjects if (tail := subject.partition("\n")[2])]
     return "\n".join((f"{needs.tool}: {joined(heads)}" if heads else needs.tool, *parts))
+
+
+def _is_shown_by_line(finding: Finding, needs: CallNeeds) -> bool:
+    """What only manual asks about is read by no one: its line says it better than a list of
+    everything that may be a path."""
+    is_ordinary = finding.reason == MANUAL and finding.cause.layer == "built_in"
+    return needs.command is not None and is_ordinary and finding.subject.startswith("read ")
 
 
 def command_subject(line: str) -> str:

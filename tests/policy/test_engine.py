@@ -186,6 +186,17 @@ def test_summaries(needs: CallNeeds, summary: str) -> None:
     assert cautious(needs).summary == summary
 
 
+def test_manual_lists_what_a_line_changes_and_not_all_that_it_may_read() -> None:
+    reads = tuple(PathUse(f"{PROJECT}/{name}", "read") for name in ("install", "x"))
+    needs = shell("tee x; make install", *reads, PathUse("/x", "write"))
+    found = decide(needs, "manual", "shell", IN_PROJECT)
+    assert found.summary == (
+        "shell: command tee x; make install; write /x (system)\nasks for: tee x; make install"
+    )
+    read = decide(file("read", "/etc/x"), "manual", "shell", IN_PROJECT)
+    assert read.summary == "read_file: read /etc/x (system)"
+
+
 def test_each_refused_path_is_named_with_its_class() -> None:
     paths = ("/home/u/.ssh/id", "/home/u/.config/efr/config.toml", "/etc/x", "x\x07")
     decision = cautious(shell("cp", *(PathUse(path, "write") for path in paths)))

@@ -53,6 +53,15 @@ _WRAPPERS: Final[dict[str, tuple[str, int]]] = {
 _VALUED: Final = {
     name: (frozenset(options.split()), count) for name, (options, count) in _WRAPPERS.items()
 }
+# Options of everyday that take no word; behind any other one the program may be hidden.
+_PLAIN: Final[dict[str, frozenset[str]]] = {
+    "sudo": frozenset(("-A", "-b", "-E", "-H", "-k", "-n", "-P", "-S", "--")),
+    "doas": frozenset(("-n", "--")),
+    "env": frozenset(("-i", "-0", "--")),
+    "time": frozenset(("-p", "-v", "--")),
+    "timeout": frozenset(("--foreground", "--preserve-status", "-v", "--")),
+    "xargs": frozenset(("-0", "-r", "-t", "--")),
+}
 # Programs that are given the text of a line, and the options before it.
 _SHELLS: Final = frozenset(("sh", "bash", "zsh", "dash", "ksh", "mksh", "fish", "su", "flock"))
 _TEXT_OPTION: Final = re.compile(r"-[A-Za-z]*c|--command")
@@ -130,6 +139,22 @@ def _behind_wrapper(words: Words, valued: frozenset[str], count: int) -> Words:
         else:
             break
     return words[at + count :]
+
+
+def surely_behind(words: Words) -> Words | None:
+    """The words from the program on that a wrapper runs; None when the line may hide it."""
+    name = base_name(words[0].text)
+    if name not in _VALUED:
+        return None
+    valued, count = _VALUED[name]
+    rest = _behind_wrapper(words, valued, count)
+    known = valued | _PLAIN.get(name, frozenset())
+    before = words[1 : len(words) - len(rest)]
+    hidden = any(word.text.startswith("-") and word.text not in known for word in before)
+    if hidden or not rest or rest[0].text.startswith("-"):
+        return None
+    shown = not any(word.expansion or word.pattern_at is not None for word in (*before, rest[0]))
+    return rest if shown else None
 
 
 def _texts(name: str, words: Words) -> Iterator[str]:

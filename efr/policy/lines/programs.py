@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from efr.policy.lines import options as line_options
-from efr.policy.lines.inner import base_name
+from efr.policy.lines.inner import base_name, surely_behind
 from efr.policy.lines.options import Given, Options, read_options
 from efr.policy.lines.paths import PathList
 from efr.policy.lines.split import LineWord, split_line
@@ -57,14 +57,19 @@ def run_program(paths: PathList, words: Words) -> None:
     """Declares what a program does with its words."""
     name = base_name(words[0].text)
     if name in WRAPPERS:
-        _wrapper(paths, words[1:])
+        _wrapper(paths, words)
     elif name not in NO_FILES:
         _PROGRAMS.get(name, PathList.anything)(paths, words[1:])
 
 
 def _wrapper(paths: PathList, words: Words) -> None:
-    """Every word, and the program behind it; also a known one that an option's value hides."""
+    """Every word, and the program behind it; where an option may hide that one, each known one."""
+    program = _sure_program(words)
+    words = words[1:]
     paths.anything(words)
+    if program is not None:
+        run_program(paths, program)
+        return
     seen = 0
     for at, word in enumerate(words):
         name = base_name(word.text)
@@ -75,6 +80,16 @@ def _wrapper(paths: PathList, words: Words) -> None:
             seen += 1
         if seen == _MOST_INNER:
             return
+
+
+def _sure_program(words: Words) -> Words | None:
+    """The words from the program on, behind wrappers of wrappers, when the line shows it."""
+    found: Words | None = words
+    for _ in range(_MOST_INNER):
+        if found is None or base_name(found[0].text) not in WRAPPERS:
+            return found
+        found = surely_behind(found)
+    return None
 
 
 def may_be_program(text: str) -> bool:

@@ -105,6 +105,13 @@ def paths(line: str, directory: str | None = HERE) -> set[str]:
         ("sudo -u bob nice -n 5 rm a", {"r bob", "r nice", "r 5", "r rm", "r a", "w a"}),
         ("env A=b timeout 5s tee a", {"r A=b", "r b", "r timeout", "r 5s", "r tee", "r a", "w a"}),
         ("if rm a; then cat b; fi", {"r rm", "r a", "w a", "r cat", "r b"}),
+        ("sudo apt-get install -y x", {"r apt-get", "r install", "r x"}),
+        ("sudo -E env A=b apt install x", {"r apt", "r install", "r x"}),
+        ("sudo -R d rm a", {"r d", "r rm", "r a", "w a"}),  # efr does not know -R
+        ("env $A rm a", {"r rm", "r a", "w a"}),
+        ("timeout $A rm a", {"r rm", "r a", "w a"}),
+        ("nice -5 rm a", {"r rm", "r a", "w a"}),
+        ("xargs -I X rm X a", {"r rm", "r X", "r a", "w X", "w a"}),
         # substitutions
         ("echo $(cat a)", {"r a"}),
         ("echo \"$(rm a)\" `cat b`", {"w a", "r b"}),
