@@ -36,6 +36,9 @@ from efr.snapshots.snapshot import Snapshot
 LOOK_S: Final = 10.0  # for the walk alone: a home with millions of files is given up early
 # From so many files on git writes them into one pack and not into a file each.
 _PACK_FROM: Final = 200
+# What a batch read is kept: a first snapshot that was too slow goes on there with the next try.
+_BATCH: Final = 5000
+_PUT: Final = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
 _TO_PACK: Final = "core.bigFileThreshold=1"
 _STATUS: Final = (
     "status",
@@ -150,19 +153,9 @@ class Taker:
 def _update(git: Git, put: Sequence[str], drop: Sequence[str], budget: Budget) -> None:
     if drop:
         git.run("update-index", "-z", "--force-remove", "--stdin", budget=budget, given=_list(drop))
-    if put:
-        settings = (_TO_PACK,) if len(put) >= _PACK_FROM else ()
-        git.run(
-            "update-index",
-            "-z",
-            "--add",
-            "--remove",
-            "--replace",
-            "--stdin",
-            budget=budget,
-            given=_list(put),
-            settings=settings,
-        )
+    settings = (_TO_PACK,) if len(put) >= _PACK_FROM else ()
+    for start in range(0, len(put), _BATCH):
+        git.run(*_PUT, budget=budget, given=_list(put[start : start + _BATCH]), settings=settings)
 
 
 def _list(paths: Sequence[str]) -> bytes:

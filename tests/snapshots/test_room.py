@@ -7,89 +7,19 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from efr.base.cancel import Cancel, Cancelled
-from efr.base.clock import SystemClock
 from efr.snapshots.choice import Limits
 from efr.snapshots.compare import CutText
 from efr.snapshots.errors import NotTaken
 from efr.snapshots.room import AGAIN_S, Snapshots
-from efr.snapshots.snapshot import Change, Hidden, Snapshot
+from efr.snapshots.snapshot import Change, Hidden
+from tests.snapshots.world import CONVERSATION, GIT, LIMITS, TURN, MovedClock, World
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-
-CONVERSATION = "01890a5d-ac96-774b-bcce-b302099a8057"
-TURN = "01890a5d-ac96-774b-bcce-b302099a8058"
-LIMITS = Limits(max_file_bytes=10_000, max_files=50, ignored=True)
-GIT = {
-    "PATH": os.environ["PATH"],
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    **dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), "u"),
-    **dict.fromkeys(("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), "u@localhost"),
-}
-
-
-class MovedClock(SystemClock):
-    """The machine's clock, moved by hand."""
-
-    moved_s = 0.0
-
-    def monotonic(self) -> float:
-        return super().monotonic() + self.moved_s
-
-
-@dataclass
-class World:
-    """A project, and the room that looks at it."""
-
-    root: Path
-    stores: Path
-    clock: MovedClock
-    room: Snapshots
-
-    def take(self, limits: Limits = LIMITS, *, whole: bool = True) -> Snapshot:
-        return self.room.take(str(self.root), limits, whole=whole)
-
-    def write(self, path: str, text: str | bytes = "one\n") -> Path:
-        file = self.root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return file
-
-    def git(self, *arguments: str, given: str = "") -> str:
-        done = subprocess.run(
-            ["git", *arguments],
-            cwd=self.root,
-            env=GIT,
-            input=given,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return done.stdout
-
-    def patch(self, before: Snapshot, after: Snapshot, prefix: str = "") -> str:
-        text = CutText(1000, 100_000)
-        self.room.write_patch(before, after, prefix, text)
-        return text.text()
-
-    def store(self) -> Path:
-        (found,) = self.stores.glob("*.git")
-        return found
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    root, clock = tmp_path / "app", MovedClock()
-    root.mkdir()
-    stores = tmp_path / "data" / "snapshots"
-    room = Snapshots(stores, GIT["PATH"], clock, (str(tmp_path / "data"),), ".marker")
-    return World(root, stores, clock, room)
 
 
 def tree_of(folder: Path) -> dict[str, tuple[bytes, int, int]]:
