@@ -64,6 +64,8 @@ class Snapshots:
     ) -> Snapshot:
         """The directory as it is now; `whole`: with the ignored files. Raises NotTaken, and
         Cancelled when `cancel` is."""
+        if cancel is not None:
+            cancel.raise_if_cancelled()
         store = store_of(self.folder, root)
         budget = self._budget(limit_s, cancel)
         self._check_pause(store)
