@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 from efr.policy.command_findings import command_findings, line_of, network_finding
 from efr.policy.envelope import envelope
+from efr.policy.exits.always import answered, exit_effect
 from efr.policy.exits.kinds import CLOSED, Exit
 from efr.policy.exits.predict import exits_of, file_tool_exits
 from efr.policy.findings import MANUAL, Finding, Turn, asked, joined, summary
@@ -58,7 +59,7 @@ def decide(
         found = full_findings(needs, place, rules.user)
     else:
         turn = _turn(needs, known, place, rules, remote=remote)
-        found = _findings(needs, turn, place.sandbox)
+        found = _findings(needs, turn, place.sandbox, rules.user)
     findings = list(dict.fromkeys(found))
     effect = max((finding.effect for finding in findings), default=Effect.ALLOW)
     deciding = [finding for finding in findings if finding.effect == effect]
@@ -100,7 +101,9 @@ def _turn(needs: CallNeeds, mode: Mode, place: Place, rules: Rules, *, remote: b
     )
 
 
-def _findings(needs: CallNeeds, turn: Turn, sandbox: Sandbox | None) -> Iterator[Finding]:
+def _findings(
+    needs: CallNeeds, turn: Turn, sandbox: Sandbox | None, user: tuple[Rule, ...]
+) -> Iterator[Finding]:
     """One finding or more for each thing that the call needs."""
     line = line_of(needs, turn)
     if line is not None:
@@ -119,7 +122,7 @@ def _findings(needs: CallNeeds, turn: Turn, sandbox: Sandbox | None) -> Iterator
     if needs.settings is not None:
         yield _settings(needs, turn)
     if turn.mode == "auto" and sandbox is not None:
-        yield from _exit_findings(needs, turn, sandbox)
+        yield from _exit_findings(needs, turn, sandbox, user)
     if needs.declares_nothing and turn.remote:
         yield asked("a call", "", Cause("remote"), turn)
 
@@ -155,8 +158,11 @@ def _settings(needs: CallNeeds, turn: Turn) -> Finding:
     return Finding(Effect.ASK, subject, reason, Cause("settings"), local_only=True)
 
 
-def _exit_findings(needs: CallNeeds, turn: Turn, sandbox: Sandbox) -> Iterator[Finding]:
-    """One question for each exit; what the model asked for and nobody may open is denied."""
+def _exit_findings(
+    needs: CallNeeds, turn: Turn, sandbox: Sandbox, user: tuple[Rule, ...]
+) -> Iterator[Finding]:
+    """One question for each exit unless a rule of the user answers it; what the model asked for and
+    nobody may open is denied."""
     exits: tuple[Exit, ...] = ()
     if turn.envelope is not None:
         exits = exits_of(needs, turn.envelope, sandbox)
@@ -170,10 +176,14 @@ def _exit_findings(needs: CallNeeds, turn: Turn, sandbox: Sandbox) -> Iterator[F
         if one.kind in CLOSED:
             reason = "nothing leaves the sandbox for a secret or for efr's settings"
             yield Finding(Effect.DENY, subject, reason, cause, subject)
-        else:
-            reason = f"this leaves the sandbox: {one.kind}"
-            local = one.user_only or one.unsandboxed or needs.interactive
-            yield Finding(Effect.ASK, subject, reason, cause, local_only=local)
+            continue
+        answer = exit_effect(one, needs, user, turn.view)
+        if answer is not None and answer[0] != Effect.ASK:
+            yield answered(one, subject, *answer)
+            continue
+        reason = f"this leaves the sandbox: {one.kind}"
+        local = one.user_only or one.unsandboxed or needs.interactive
+        yield Finding(Effect.ASK, subject, reason, cause, local_only=local)
 
 
 def exit_subject(one: Exit, turn: Turn) -> str:

@@ -57,13 +57,9 @@ def test_every_row_is_there() -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-def test_the_seven_columns(case: Case) -> None:
+def test_the_seven_columns_and_the_exits(case: Case) -> None:
     for column, (mode, place, directory, rules) in enumerate(COLUMNS):
         decision = decide(shell_call(case.line, directory), mode, "shell", place, rules)
         assert (column + 1, decision.effect) == (column + 1, case.effect(column)), decision
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-def test_the_exits(case: Case) -> None:
     assert exits(case.line, IN_SANDBOX, PROJECT) == wanted(case.exits[0])
     assert exits(case.line, OUTSIDE_SANDBOX, NOTES) == wanted(case.exits[1])

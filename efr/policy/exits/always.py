@@ -1,7 +1,7 @@
 """Rules about exits: which exit a rule covers, and what a list of them answers.
 
-Pure. An exit is covered only when everything that the rule names is the same; an `allow` counts
-only when every deciding exit is allowed. Such rules never lift the sandbox beyond the one grant
+Pure. An exit is covered only when everything that the rule names is the same; a call runs only when
+every one of its exits is allowed. Such rules never lift the sandbox beyond the one grant
 that the exit names.
 """
 
@@ -15,6 +15,7 @@ from efr.policy.exits.predict import exits_of
 from efr.policy.findings import Finding
 from efr.policy.needs import EFFECTS, CallNeeds, Cause, Effect, Place
 from efr.policy.paths import PathView, holds
+from efr.policy.reader import Unreadable, read_line
 from efr.policy.rules import DEFAULT_PORT, ExitIs, Rule
 
 
@@ -29,9 +30,17 @@ def covers(rule: ExitIs, one: Exit, needs: CallNeeds, paths: PathView) -> bool:
     if rule.path is not None:
         return bool(one.target) and holds(paths.expanded(rule.path), one.target)
     if rule.program is not None:
-        words = (needs.command or "").split()
-        return words[: 1 + len(rule.args)] == [rule.program, *rule.args]
-    return False
+        return _is_program(rule, one, needs)
+    return False  # what is sent over a bus, or where a push goes, is not told by the text
+
+
+def _is_program(rule: ExitIs, one: Exit, needs: CallNeeds) -> bool:
+    """Whether the line is this one command: a second one would hide behind the first."""
+    read = () if needs.command is None else read_line(needs.command)
+    if isinstance(read, Unreadable) or len(read) != 1 or one.target not in ("", rule.program):
+        return False
+    words = [word.text for word in read[0].words]
+    return words[: 1 + len(rule.args)] == [rule.program, *rule.args]
 
 
 def _starts_under(place: str, needs: CallNeeds, paths: PathView) -> bool:
@@ -59,6 +68,12 @@ def exit_denied(needs: CallNeeds, place: Place, rules: Sequence[Rule]) -> Iterat
     for one in exits_of(needs, around, place.sandbox):
         found = exit_effect(one, needs, rules, around.view)
         if found is not None and found[0] == Effect.DENY:
-            reason = f"your rule permissions.rules[{found[1]}] denies"
-            cause = Cause("rule", "user", None, found[1], one.kind)
-            yield Finding(Effect.DENY, f"{one.kind} {one.target}".strip(), reason, cause)
+            yield answered(one, f"{one.kind} {one.target}".strip(), *found)
+
+
+def answered(one: Exit, subject: str, effect: Effect, index: int) -> Finding:
+    """What a rule makes of an exit: the call runs in its sandbox with the one grant, or not."""
+    cause = Cause("rule", "user", None, index, one.kind)
+    if effect == Effect.DENY:
+        return Finding(effect, subject, f"your rule permissions.rules[{index}] denies", cause)
+    return Finding(Effect.CONTAIN, subject, cause=cause)

@@ -164,6 +164,8 @@ class _Finder:
         made = self._made()
         for use in self._needs.paths:
             path = self._view.form(use.path)
+            if _SEEN_DEVICES.fullmatch(path):
+                continue  # the sandbox has it
             if use.access == "write":
                 found = write_exit(path, self._envelope, self._needs.facts, made)
             else:
