@@ -35,6 +35,15 @@ LIMIT_S = 20.0  # of every wait in these tests: a failure, not a pause
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
 
+class LateClock(SystemClock):
+    """The machine's clock, set forward by hand."""
+
+    late_s = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.late_s
+
+
 class MemoryRecorder:
     """A recording in memory."""
 

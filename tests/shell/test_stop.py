@@ -6,11 +6,10 @@ import threading
 
 import pytest
 
-from efr.base.clock import SystemClock
 from efr.shell import terminal
 from efr.shell.contract import BusyCommand, CallEnd, InputState, ShellSettings
 from efr.shell.errors import NoSuchCall
-from tests.shell.rig import LIMIT_S, Rig, World
+from tests.shell.rig import LIMIT_S, LateClock, Rig, World
 
 
 @pytest.fixture
@@ -174,15 +173,6 @@ def test_a_command_left_running_that_ends_with_the_shell_is_told(quick: Rig) -> 
     quick.shells.close("c1")
 
     assert quick.heard.wait_for("left_ended") == ("left_ended", "call1", "closed", None)
-
-
-class LateClock(SystemClock):
-    """The machine's clock, set forward by hand."""
-
-    late_s = 0.0
-
-    def monotonic(self) -> float:
-        return super().monotonic() + self.late_s
 
 
 def test_the_limit_of_a_command_left_running_stops_it(world: World) -> None:

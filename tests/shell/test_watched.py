@@ -13,17 +13,18 @@ from efr.shell.errors import CommandRuns, NoSuchCall, PtyClosed
 from efr.shell.feeder import Feeder
 from efr.shell.process import ShellProcess
 from efr.shell.screen import TerminalScreen
+from efr.shell.shells import LOOK_S
 from efr.shell.snapshot import snapshot
 from efr.wire import types as t
-from tests.shell.rig import LIMIT_S, Rig, World
+from tests.shell.rig import LIMIT_S, LateClock, Rig, World
 
 TELLS_SIZE = """
 import os, signal
-def told(*_):
-    columns, rows = os.get_terminal_size()
-    print(rows, columns, flush=True)
-signal.signal(signal.SIGWINCH, told)
-print("got", input("go" + "?"))
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGWINCH})
+print("go" + "?", flush=True)
+signal.sigwait({signal.SIGWINCH})
+columns, rows = os.get_terminal_size()
+print("got", input(f"{rows} {columns}: "))
 """
 
 
@@ -96,7 +97,7 @@ def test_keys_and_a_new_size_reach_the_program_in_front(rig: Rig) -> None:
     call = rig.start(f"{sys.executable} -c {shlex.quote(TELLS_SIZE)}")
     tap.wait(b"go?")
     terminal.resize(Size(70, 20))
-    tap.wait(b"20 70")
+    tap.wait(b"20 70: ")
     terminal.type_for_user(b"it\r")
     end = call.result(LIMIT_S)
 
@@ -162,27 +163,33 @@ def test_a_shell_that_somebody_looks_at_is_not_idle(rig: Rig) -> None:
 
 
 def test_a_stop_grows_harder_while_the_command_ignores_it(world: World) -> None:
-    rig = world.rig(term_after_s=0.1, kill_after_s=0.2)
-    end = rig.run("sh -c \"trap '' INT TERM; echo go; exec sleep 60\"", timeout_s=0.5)
-    assert end.left_running
+    clock = LateClock()
+    rig = world.rig(clock=clock)
+    line = "sh -c \"trap '' INT; trap 'echo term' TERM; echo go; while :; do sleep 9; done\""
+    assert rig.run(line, timeout_s=0.5).left_running
     rig.shell.check_stop("call1", close=False)
+    tap = follow(rig)
     rig.shell.interrupt("call1")
-    tick = threading.Event()
-    while rig.shells.tend() == 1.0 and not tick.wait(0.05):
-        pass
+    terminal_of(rig).front()  # it was sent
+    clock.late_s = 1.5
+    assert rig.shells.tend() == LOOK_S
+    tap.wait(b"term")
+    clock.late_s = 3.2
+    rig.shells.tend()
 
     assert rig.heard.wait_for("left_ended") == ("left_ended", "call1", "stopped", 137)
 
 
 def test_a_command_that_cannot_be_stopped_ends_by_itself(world: World) -> None:
-    rig = world.rig(term_after_s=0.1, kill_after_s=0.2, give_up_after_s=0.3)
+    clock = LateClock()
+    rig = world.rig(clock=clock)
     line = "trap '' INT; while [[ ! -e stop ]]; do :; done"
     assert rig.run(line, timeout_s=0.3).left_running
     rig.shell.interrupt("call1")
-    tick = threading.Event()
-    for _ in range(12):
-        rig.shells.tend()
-        tick.wait(0.05)
+    terminal_of(rig).front()  # it was sent
+    clock.late_s = 4
+    rig.shells.tend()
+    terminal_of(rig).front()  # and given up
     (rig.home / "stop").touch()
 
     assert rig.heard.wait_for("left_ended") == ("left_ended", "call1", "ended", 0)
