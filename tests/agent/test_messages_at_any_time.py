@@ -16,10 +16,8 @@ import pytest
 from efr.base.cancel import Cancel
 from efr.providers.canonical import (
     Done,
-    Message,
     Request,
     StreamEvent,
-    TextBlock,
     TextDelta,
     ToolCallEnd,
     ToolCallStart,
@@ -33,6 +31,7 @@ from efr.wire.errors import Refusal
 from tests.agent.scripted import LIMIT_S
 from tests.agent.scripted_model import ScriptedModels, ScriptedProvider, usage
 from tests.agent.world import CALLER, TTY, World
+from tests.harness.said import said_in_log, said_to_model
 
 MESSAGES = 200
 MARK = re.compile(r"message-\d+")
@@ -171,36 +170,6 @@ def marks(texts: Sequence[str]) -> list[str]:
     return [mark for text in texts for mark in MARK.findall(text)]
 
 
-def expected(events: Sequence[tuple[int, ev.Event]]) -> list[str]:
-    """What the model has read by the log alone: the prompts of the turns that started, in the
-    order in which they did, each with the steers that were read or that its end left unread."""
-    prompts = {e.turn_id: e.text for _, e in events if isinstance(e, ev.PromptQueued)}
-    resent = {seq for _, e in events if isinstance(e, ev.PromptQueued) for seq in e.steers}
-    turns: dict[str, list[str]] = {}
-    unread: dict[int, tuple[str, str]] = {}
-    for seq, event in events:
-        match event:
-            case ev.TurnStarted(turn_id=turn_id):
-                turns[turn_id] = [prompts[turn_id]]
-            case ev.TurnSteered(turn_id=turn_id, text=text):
-                unread[seq] = (turn_id, text)
-            case ev.SteeringDelivered(turn_id=turn_id, steers=steers):
-                turns[turn_id] += [unread.pop(one)[1] for one in steers]
-            case ev.SteeringWithdrawn(steers=steers):
-                for one in steers:
-                    unread.pop(one)
-            case _:
-                pass
-    for seq, (turn_id, text) in unread.items():
-        if seq not in resent and turn_id in turns:  # else it came to a turn that never started
-            turns[turn_id].append(text)
-    return marks([text for texts in turns.values() for text in texts])
-
-
-def read(message: Message) -> str:
-    return "\n".join(b.text for b in message.content if isinstance(b, TextBlock))
-
-
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_accepted_message_is_in_the_log_once_and_reaches_the_model_once(
     tmp_path: Path, seed: int
@@ -235,7 +204,7 @@ def test_every_accepted_message_is_in_the_log_once_and_reaches_the_model_once(
     assert marks([event.text for event in queued]) == sender.prompts
     assert {seq: kept[seq].text for seq in sender.steers} == sender.steers
     assert sum(isinstance(event, ev.TurnSteered) for _, event in events) == len(sender.steers)
-    reached = marks([read(one) for one in model.requests[-1].messages if one.role == "user"])
-    assert reached == expected(events)
+    reached = marks(said_to_model(model.requests[-1].messages))
+    assert reached == marks(said_in_log(events))
     assert len(set(reached)) == len(reached)
     assert len(reached) > MESSAGES // 4

@@ -20,6 +20,7 @@ from tests.daemon.soundness import assert_sound
 from tests.daemon.test_methods import ENDS, command
 from tests.harness.daemon import Daemon
 from tests.harness.raw_client import RawClient, connected
+from tests.harness.said import check_what_the_model_reads
 
 KILLS = int(os.environ.get("EFR_KILLS", "6"))
 SEED = int(os.environ.get("EFR_KILL_SEED", "20261003"))
@@ -248,5 +249,6 @@ def test_no_kill_loses_what_was_acknowledged_or_doubles_anything(tmp_path: Path)
             print(f"kill {number + 1} of {KILLS}: seed {SEED}, {len(set(known))} conversations")
         assert daemon.stop() == 0
         assert_sound(daemon)
+        assert check_what_the_model_reads(daemon.roots.database) > KILLS
     finally:
         daemon.close()
