@@ -20,6 +20,7 @@ from efr.daemon.attachments import STEPS, Attachment, Attachments
 from efr.shell.contract import Size
 from efr.store.recordings import RecordingWriter
 from efr.threads.requests import Finished
+from efr.wire import codec
 from efr.wire import events as ev
 from efr.wire import methods as m
 from efr.wire import types as t
@@ -53,16 +54,21 @@ def _efr(daemon: Daemon) -> Iterator[Connection]:
         yield efr
 
 
+def turn(
+    efr: Connection, server: ModelServer, line: str, **members: Any
+) -> tuple[str, list[ev.Event]]:
+    """The conversation and the events of a turn that runs one command for at most a second."""
+    call = {"name": "shell", "arguments": {"command": line, "timeout_seconds": 1}}
+    server.play([{"pieces": [{"calls": [call]}]}, {"pieces": [{"text": "Done."}]}])
+    sent = efr.call("prompt.send", text="go", **members)
+    return sent.conversation_id, list(until(efr, sent, ev.TurnCompleted))
+
+
 class Left:
     """A command that its call left running, and the events of its turn."""
 
     def __init__(self, efr: Connection, server: ModelServer, line: str) -> None:
-        arguments = {"command": line, "timeout_seconds": 1}
-        call = {"name": "shell", "arguments": arguments}
-        server.play([{"pieces": [{"calls": [call]}]}, {"pieces": [{"text": "It runs on."}]}])
-        sent = efr.call("prompt.send", text="go")
-        self.conversation_id: str = sent.conversation_id
-        self.events = list(until(efr, sent, ev.TurnCompleted))
+        self.conversation_id, self.events = turn(efr, server, line)
         self.pty_id = one(self.events, ev.ShellStarted).pty_id
         self.detached = one(self.events, ev.ShellCommandDetached)
         self.call_id = self.detached.call_id
@@ -231,32 +237,13 @@ def test_a_terminal_is_shown_typed_into_resized_and_replayed(
         assert caught.value.code == "not_found"
 
 
-def test_a_client_that_is_far_behind_gets_the_screen(
-    efr: Connection, daemon: Daemon, server: ModelServer
-) -> None:
-    left = Left(efr, server, "seq 250000; echo last; sleep 60")
-    with connect(daemon.env) as link:
-        screen = Screen(link, left.pty_id, 100)
-        shown = screen.next()
-        assert isinstance(shown, m.PtySnapshot)
-        assert text(shown.snapshot).splitlines()[-2:] == ["250000", "last"]
-        above = ["".join(c.text for c in row.cells) for row in shown.snapshot.scrollback]
-        top = int(text(shown.snapshot).splitlines()[0])
-        assert above == [str(n) for n in range(top - 200, top)]
-    here = {"conversation_id": left.conversation_id, "call_id": left.call_id}
-    efr.call("shell.interrupt", **here)
-    assert left.ended(efr).how is t.ShellCommandEnd.STOPPED
-
-
 def test_a_password_is_typed_in_an_attached_terminal(
     efr: Connection, daemon: Daemon, server: ModelServer
 ) -> None:
-    left = Left(efr, server, "sleep 60")  # so that there is a shell to attach to
-    here = {"conversation_id": left.conversation_id}
-    efr.call("shell.interrupt", **here, call_id=left.call_id)
-    left.ended(efr)
+    conversation_id, events = turn(efr, server, "true")
+    here, pty = {"conversation_id": conversation_id}, one(events, ev.ShellStarted).pty_id
     with connect(daemon.env) as link:
-        screen = Screen(link, left.pty_id)
+        screen = Screen(link, pty)
         screen.next()
         line = "bash -c 'read -s -p \"Password: \" x; echo; echo got ${#x}'"
         call = {"name": "shell", "arguments": {"command": line}}
@@ -266,33 +253,13 @@ def test_a_password_is_typed_in_an_attached_terminal(
         assert isinstance(waits, ev.ToolCallInputChanged)
         assert waits.input is t.InputWait.HIDDEN
         screen.wait(b"Password: ")
-        efr.call("pty.write", pty_id=left.pty_id, data=b"hunter2-0987\r")
+        efr.call("pty.write", pty_id=pty, data=b"hunter2-0987\r")
         screen.wait(b"got 12")
         assert b"hunter2" not in screen.data
         rest = until(efr, sent, ev.TurnCompleted, asks=False)
         completed = one(list(rest), ev.ToolCallCompleted)
     assert "got 12" in completed.output
     assert completed.exit_code == 0
-
-
-def test_after_a_kill_a_recording_is_replayed_without_its_torn_end(
-    daemon: Daemon, server: ModelServer
-) -> None:
-    with connect(daemon.env) as efr:
-        left = Left(efr, server, "echo whole; sleep 60")
-        pty = left.pty_id
-        before = Screen(efr, pty, 0)
-        before.wait(b"whole\r\n")
-    daemon.kill()
-    (segment,) = (daemon.roots.recordings / pty).iterdir()
-    segment.write_bytes(segment.read_bytes() + b"efr\x01\xff\x00\x00\x00torn")
-    daemon.start()
-    with connect(daemon.env) as efr:
-        after = Screen(efr, pty, 0)
-        after.read_to_end()
-        assert left.ended(efr).how is t.ShellCommandEnd.SHELL_EXITED
-    assert after.data.startswith(before.data)
-    assert b"torn" not in after.data
 
 
 # One attachment by itself.
@@ -374,6 +341,20 @@ def test_a_terminal_that_cannot_be_recorded_is_live_all_the_same(world: World) -
         assert b"after\r\n" in live
         attachment.close()
     assert not rig.shell.terminal.is_watched  # type: ignore[union-attr]
+
+
+def test_a_client_that_is_far_behind_gets_the_screen(world: World) -> None:
+    rig = world.rig()
+    rig.run("seq 250000; echo last")
+    attachment = attachments_of(rig).open(m.PtyAttachParams(rig.shell.pty_id, 100))
+    item = attachment.next_item()
+    attachment.close()
+    assert isinstance(item, bytes)
+    shown: m.PtySnapshot = codec.decode(item, m.PtySnapshot)
+    rows = text(shown.snapshot).splitlines()
+    assert rows[-3:] == ["250000", "last", "efr>"]
+    above = ["".join(cell.text for cell in row.cells) for row in shown.snapshot.scrollback]
+    assert above == [str(n) for n in range(int(rows[0]) - 200, int(rows[0]))]
 
 
 def test_a_client_that_never_reads_does_not_slow_the_shell(world: World) -> None:

@@ -19,7 +19,7 @@ from efr.client.connection import Connection
 from efr.shell.feeder import Feeder
 from efr.shell.screen import TerminalScreen
 from efr.wire import types as t
-from tests.daemon.test_attach import Left
+from tests.daemon.test_attach import Left, Screen
 from tests.harness.daemon import ROOT, Daemon
 from tests.harness.model_server import ModelServer
 from tests.harness.terminal import Terminal
@@ -183,6 +183,15 @@ def test_the_terminal_is_given_back_on_every_other_way_out(
         terminal.wait_for("ended with 1")
     rows = main_screen(terminal, 60, 12)
     assert rows[:2] == ["a line of mine", "efr: the connection to efrd was lost"]
+    (segment,) = (daemon.roots.recordings / left.pty_id).iterdir()
+    segment.write_bytes(segment.read_bytes() + b"efr\x01\xff\x00\x00\x00torn")
+    daemon.start()
+    with connect(daemon.env) as again:
+        assert left.ended(again).how is t.ShellCommandEnd.SHELL_EXITED
+        replayed = Screen(again, left.pty_id, 0)
+        replayed.read_to_end()
+    assert b"VIM - Vi IMproved" in replayed.data
+    assert b"torn" not in replayed.data
 
 
 def child_of(terminal: Terminal) -> int:
