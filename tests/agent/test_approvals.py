@@ -112,6 +112,50 @@ def test_an_answer_after_the_end_finds_nothing(world: World) -> None:
         assert caught.value.body.code is t.ErrorCode.NOT_FOUND
 
 
+def test_the_same_answer_again_is_told_what_it_was_told(world: World) -> None:
+    sent, question = asked(world)
+    params = m.ApprovalRespondParams(
+        command_id=world.ids.new(),
+        conversation_id=sent.conversation_id,
+        call_id=question.call_id,
+        decision=t.ApprovalDecision.ALLOW,
+    )
+    first = world.agent.approval_respond(params, CALLER)
+    assert world.agent.approval_respond(params, CALLER) == first
+    world.wait_end(sent.turn_id)
+    assert world.agent.approval_respond(params, CALLER) == first
+    world.restart()
+    assert world.agent.approval_respond(params, CALLER) == first, "a receipt outlives efrd"
+    assert len(world.tools.write.runs) == 1
+
+
+def test_a_question_does_not_outlive_the_daemon(world: World) -> None:
+    sent, question = asked(world)
+    world.restart()
+    assert world.kinds(sent.conversation_id)[-3:] == [
+        "approval_expired",
+        "tool_call_completed",
+        "turn_interrupted",
+    ]
+    for decision in t.ApprovalDecision:
+        with pytest.raises(Refusal) as caught:
+            world.answer(sent.conversation_id, question.call_id, decision)
+        assert caught.value.body.code is t.ErrorCode.NOT_FOUND
+    assert world.tools.write.runs == []
+
+
+def test_an_answer_in_another_conversation_finds_nothing(world: World) -> None:
+    world.provider.answers(said("elsewhere"))
+    other = world.send("hi", context=world.context(tty="/dev/pts/9", shell_pid=9))
+    world.wait_end(other.turn_id)
+    sent, question = asked(world)
+    with pytest.raises(Refusal) as caught:
+        world.answer(other.conversation_id, question.call_id)
+    assert caught.value.body.code is t.ErrorCode.NOT_FOUND
+    world.answer(sent.conversation_id, question.call_id)
+    world.wait_end(sent.turn_id)
+
+
 def test_without_a_limit_a_question_waits_for_ever(world: World) -> None:
     sent, question = asked(world)
     assert question.expires_in_secs is None
