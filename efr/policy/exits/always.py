@@ -55,8 +55,12 @@ def exit_effect(
     """The last rule that covers an exit and its index, or None: the exit asks as it does."""
     for index in range(len(rules) - 1, -1, -1):
         resource = rules[index].resource
-        if isinstance(resource, ExitIs) and covers(resource, one, needs, paths):
-            return EFFECTS[rules[index].effect], index
+        if not isinstance(resource, ExitIs) or not covers(resource, one, needs, paths):
+            continue
+        effect = EFFECTS[rules[index].effect]
+        if effect == Effect.ALLOW and one.kind == "write" and one.unsandboxed:
+            continue  # no rule lets a write run without the sandbox: it binds what it names
+        return effect, index
     return None
 
 

@@ -170,6 +170,15 @@ def test_no_rule_answers_for_a_secret() -> None:
     assert decided("touch ~/.config/efr/config.toml", everywhere) == "deny"
 
 
+def test_a_rule_about_writes_opens_what_the_sandbox_can_bind_and_no_more() -> None:
+    rules = [Rule("exit", ExitIs("write", path=path), "allow") for path in ("~", "/etc")]
+    assert decided("touch ~/notes/a", *rules) == "contain"
+    for line in ("touch /etc/x", "touch ~/.aws/config", "touch ~/.zshrc", "touch ~/Dropbox/x"):
+        assert decided(line, *rules) == "ask", line
+    no = Rule("exit", ExitIs("write", path="/etc"), "deny")
+    assert decided("touch /etc/x", no, *rules) == "deny"
+
+
 def test_a_file_tool_has_the_exits_of_masks_and_floors() -> None:
     for path, access, effect in (
         ("~/.zshrc", "write", "ask"),
