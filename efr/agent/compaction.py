@@ -32,6 +32,7 @@ from efr.agent.tail import (
 from efr.base.cancel import Cancel
 from efr.providers.canonical import CallUsage, Message, Request
 from efr.providers.errors import ContextOverflow
+from efr.text.cut import cut_middle
 from efr.wire import events as ev
 from efr.wire import types as t
 
@@ -95,17 +96,23 @@ class Compactor:
         self._limits: Limits = frame.limits
         self._budget: Budget = budget_of(frame.limits, frame.resolved.model)
 
+    def can(self, want: Want) -> bool:
+        """Whether anything lies before the newest messages."""
+        return self._start(want) > 0
+
     def run(self, want: Want, cancel: Cancel) -> Compacted:
         """Raises NothingToCompact, SummaryFailed, ProviderError, Cancelled."""
-        pieces = self._context.pieces
-        pruned = self._prune(want, pieces)
-        if pruned is not None:
-            return pruned
-        start = tail_start(pieces, int(self._budget.tail * want.share))
+        start = self._start(want)
         if start == 0:
             raise NothingToCompact
+        pruned = self._prune(want, self._context.pieces)
+        if pruned is not None:
+            return pruned
         part, text, usage = self._summarise(want, start, cancel)
         return self._compacted(want, start, part, text, usage)
+
+    def _start(self, want: Want) -> int:
+        return tail_start(self._context.pieces, int(self._budget.tail * want.share))
 
     # Pruning -------------------------------------------------------------------------------
 
@@ -197,7 +204,8 @@ class Compactor:
     def _compacted(
         self, want: Want, start: int, part: Part, text: str, usage: CallUsage | None
     ) -> Compacted:
-        unseen, fresh = self._unseen(start, part), self._fresh()
+        unseen = self._unseen(start, part)
+        fresh, _ = cut_middle(self._fresh(), self._limits.window)  # a quarter of it, in tokens
         head = Head(fresh, text, unseen)
         tail = self._context.pieces[start:]
         after = self._frame.tokens + estimate(head.messages()) + tokens_of(tail)

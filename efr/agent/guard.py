@@ -14,7 +14,6 @@ from efr.agent.accounting import Account, estimate_request
 from efr.agent.compaction import (
     Compacted,
     Compactor,
-    NothingToCompact,
     Want,
     room_for_results,
 )
@@ -152,15 +151,19 @@ class Guard:
         self._account.replaced(was, now)
 
     def _compact(self, want: Want, cancel: Cancel) -> bool:
-        """Whether it was recorded. One that does not help is a miss."""
+        """Whether it was recorded. One that does not help is a miss; where nothing lies before the
+        newest messages none is tried, and a later call may find something."""
+        if not self._compactor.can(want):
+            return False
         self._turn.begin_compaction(want.trigger)
         done = None
         try:
             done = self._compactor.run(want, cancel)
-        except (NothingToCompact, SummaryFailed, ProviderError) as exc:
+        except (SummaryFailed, ProviderError) as exc:
             cancel.raise_if_cancelled()
             self._breaker.missed()
-            log.warning("a compaction (%s) failed: %s", want.trigger.value, _why(exc))
+            why = str(exc) or type(exc).__name__
+            log.warning("a compaction (%s) failed: %s", want.trigger.value, why)
             return False
         finally:
             self._turn.end_compaction(done)
@@ -180,9 +183,3 @@ class Guard:
 def _share(request: Request, tokens: int) -> float:
     """How much of what the provider counts the estimate of a request sees: at most all of it."""
     return min(1.0, estimate_request(request) / max(1, tokens))
-
-
-def _why(exc: Exception) -> str:
-    if isinstance(exc, NothingToCompact):
-        return "nothing lies before the newest messages"
-    return str(exc) or type(exc).__name__

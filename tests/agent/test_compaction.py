@@ -408,6 +408,38 @@ def test_a_compaction_in_a_turn_that_a_crash_cut_keeps_its_place(
     assert again[: len(kept)] == kept
 
 
+def test_a_fresh_block_takes_a_quarter_of_the_window_at_most(world: World, tmp_path: Path) -> None:
+    world.provider.facts = (ModelFacts("small", context_window=32_000, edit_tool="edit"),)
+    root = tmp_path / "app"
+    (root / "sub").mkdir(parents=True)
+    for folder in (root, root / "sub"):
+        (folder / "AGENTS.md").write_text("w" * 30_000)
+    project = Project("00000000-0000-7000-8000-00000000000a", str(root), "app")
+    world.registry.projects.append(project)
+    run(world, "first", answer("one", 25_000), pwd=root / "sub")
+    run(world, "second", summary(), answer("two"), pwd=root / "sub")
+    (done,) = compactions(world)
+    assert done.fresh is not None
+    assert len(done.fresh.encode()) <= 32_000
+    assert done.fresh.startswith("<fresh-context>")
+    assert done.fresh.endswith("</fresh-context>")
+
+
+def test_where_nothing_lies_before_the_newest_words_nothing_is_tried(world: World) -> None:
+    drafts: list[t.Draft] = []
+    world.provider.facts = (ModelFacts("small", context_window=32_000, edit_tool="edit"),)
+    held = Hold()
+    world.provider.answers([held, *call("{}", tokens=27_000)], summary(), answer("done"))
+    sent = world.send("z" * 100_000)
+    held.wait()
+    leave = world.agent.drafts.listen(sent.conversation_id, drafts.append)
+    held.go()
+    assert isinstance(world.wait_end(sent.turn_id), ev.TurnCompleted)
+    leave()
+    assert len([one for one in drafts if isinstance(one.draft, t.DraftCompacting)]) == 1
+    assert len(compactions(world)) == 1
+
+
 def test_usage_of_a_turn_does_not_count_its_summary(world: World) -> None:
     run(world, "first", answer("one", FULL))
     ended = run(world, "second", summary(), [TextDelta("a"), usage(70, 7), Done("end_turn")])
