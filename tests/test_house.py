@@ -69,6 +69,7 @@ def test_functions_stay_short() -> None:
         ("orjson", ("wire",)),
         ("pyte", ("shell",)),
         ("urllib3", ("providers",)),
+        ("tree_sitter", ("policy",)),
         ("argparse", ()),
         ("asyncio", ()),
     ],
