@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from efr.client import connect
+from efr.client.errors import Refused
+from efr.wire import events as ev
+from efr.wire import types as t
 from tests.e2e.conftest import Zsh, prompts
 from tests.harness.daemon import Daemon
 from tests.harness.terminal import Terminal
@@ -142,6 +145,36 @@ def test_a_denied_call_does_not_run(zsh: Zsh, daemon: Daemon) -> None:
     prompts(terminal, 2)
     assert "✗ denied" in terminal.everything
     assert not (daemon.home / "never").exists()
+
+
+def test_another_client_answers_and_a_rule_of_the_user_ends_the_questions(
+    zsh: Zsh, daemon: Daemon
+) -> None:
+    terminal = zsh()
+    terminal.type(", run: sleep 0 && touch never\r")
+    terminal.wait_for("y allow")
+    with connect(daemon.env) as efr:
+        (row,) = efr.call("conversations.list").conversations
+        page = efr.call("conversation.history", conversation_id=row.id)
+        asked = next(e.event for e in page.events if isinstance(e.event, ev.ApprovalRequested))
+        answer = {"conversation_id": row.id, "call_id": asked.call_id}
+        efr.call("approval.respond", **answer, decision=t.ApprovalDecision.DENY)
+        prompts(terminal, 2)
+        assert "✗ denied on cli" in terminal.everything
+        assert not (daemon.home / "never").exists()
+        with pytest.raises(Refused) as caught:
+            efr.call("approval.respond", **answer, decision=t.ApprovalDecision.ALLOW)
+        assert caught.value.code == "not_found"
+        with daemon.roots.config_file.open("a") as file:
+            file.write(
+                "[[permissions.rules]]\naction = 'execute'\neffect = 'allow'\n"
+                "resource = { command = { program = 'sleep', max_operands = 1 } }\n"
+            )
+        assert efr.call("admin.config_reload").applied
+    terminal.type(", run: sleep 0 && echo slept\r")
+    prompts(terminal, 3)
+    assert "✓ allowed" not in terminal.everything, "nobody was asked"
+    assert "and printed:\nslept" in terminal.everything
 
 
 def test_the_line_stays_in_history_and_runs_nothing_by_itself(zsh: Zsh, daemon: Daemon) -> None:
