@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from efr.agent.accounting import Limits, estimate, usage_of
+from efr.agent.accounting import Limits, estimate, estimate_request, usage_of
 from efr.agent.context import Context, Head, Missing, Piece, gap_note, head_of, stubs
 from efr.agent.frame import Frame
 from efr.agent.rebuild import user_text
@@ -36,6 +36,7 @@ from efr.text.cut import cut_middle
 from efr.wire import events as ev
 from efr.wire import types as t
 
+_MOST_SHARE = 1.5  # estimates are at most so much too large: code with many blanks
 _LEAST_OUTPUT = 1000  # tokens that an answer needs at least to be a summary
 
 
@@ -45,8 +46,8 @@ class NothingToCompact(Exception):
 
 @dataclass(frozen=True)
 class Want:
-    """Why a compaction starts. `share`: how much of the provider's tokens the estimate sees; 1 when
-    the estimate is as large or larger."""
+    """Why a compaction starts. `share`: the estimate of the request over what the provider counts
+    for it, so that sizes of the window can be compared with estimates."""
 
     trigger: t.CompactionTrigger
     tokens: int
@@ -112,7 +113,7 @@ class Compactor:
         return self._compacted(want, start, part, text, usage)
 
     def _start(self, want: Want) -> int:
-        return tail_start(self._context.pieces, int(self._budget.tail * want.share))
+        return tail_start(self._context.pieces, int(self._budget.tail * min(1.0, want.share)))
 
     # Pruning -------------------------------------------------------------------------------
 
@@ -240,6 +241,11 @@ class Compactor:
         )
 
 
+def share_of(request: Request, tokens: int) -> float:
+    """The estimate of a request over what the provider counts for it."""
+    return min(_MOST_SHARE, estimate_request(request) / max(1, tokens))
+
+
 def room_for_results(frame: Frame, pieces: Sequence[Piece], share: float) -> int | None:
     """The tokens that the newest results may have at most; None: they fit.
 
@@ -250,5 +256,5 @@ def room_for_results(frame: Frame, pieces: Sequence[Piece], share: float) -> int
         return None
     budget = budget_of(frame.limits, frame.resolved.model)
     others = tokens_of(pieces[shortest_tail(pieces) : -1])
-    room = int(frame.limits.trigger * share) - frame.tokens - 2 * budget.summary - others
+    room = int(frame.limits.trigger * min(1.0, share)) - frame.tokens - 2 * budget.summary - others
     return room if pieces[-1].tokens > room else None

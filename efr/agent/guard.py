@@ -10,12 +10,13 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
-from efr.agent.accounting import Account, estimate_request
+from efr.agent.accounting import Account
 from efr.agent.compaction import (
     Compacted,
     Compactor,
     Want,
     room_for_results,
+    share_of,
 )
 from efr.agent.context import Context
 from efr.agent.failures import TurnFailure, context_full
@@ -85,7 +86,7 @@ class Guard:
         limits = self._account.limits
         request, tokens = self._next()
         if self._is_full(tokens) and self._may_compact:
-            share = _share(request, tokens)
+            share = share_of(request, tokens)
             self._fit_results(share)
             request, tokens = self._next()
             if self._is_full(tokens):
@@ -110,7 +111,7 @@ class Guard:
 
         if not self._may_compact:
             raise full(tokens) from exc
-        share = _share(self._next()[0], max(tokens, limits.window))
+        share = share_of(self._next()[0], max(tokens, limits.window))
         self._fit_results(share)
         want = Want(t.CompactionTrigger.OVERFLOW, tokens, turn_id, share=share)
         if not self._compact(want, cancel):
@@ -178,8 +179,3 @@ class Guard:
         else:
             self._breaker.reset()
         return True
-
-
-def _share(request: Request, tokens: int) -> float:
-    """How much of what the provider counts the estimate of a request sees: at most all of it."""
-    return min(1.0, estimate_request(request) / max(1, tokens))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
-from efr.agent.accounting import Account, estimate_request
-from efr.agent.compaction import Compactor, NothingToCompact, Want
+from efr.agent.accounting import Account
+from efr.agent.compaction import Compactor, NothingToCompact, Want, share_of
 from efr.agent.context import Context
 from efr.agent.drafts import Channel
 from efr.agent.frame import Frame, frame_of
@@ -125,8 +125,7 @@ def _compact(
         lambda: fresh_block(where, ports.places, ports.shells),
         ports.ids.new,
     )
-    seen = estimate_request(frame.request(prepared.context.messages()))
-    share = min(1.0, seen / max(1, prepared.tokens))
+    share = share_of(frame.request(prepared.context.messages()), prepared.tokens)
     want = Want(t.CompactionTrigger.MANUAL, prepared.tokens, focus=asked.focus, share=share)
     try:
         return compactor.run(want, asked.cancel).event

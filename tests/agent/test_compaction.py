@@ -137,6 +137,18 @@ def test_a_refused_summary_is_asked_for_once_more_and_smaller(world: World) -> N
     assert len(compactions(world)) == 1
 
 
+def test_where_the_estimate_is_too_large_the_side_call_is_whole_all_the_same(world: World) -> None:
+    for number in range(6):
+        run(world, f"{number} " + "y" * 190_000, answer("ok", (number + 1) * 30_000))
+    run(world, "full by the provider's count", answer("ok", 210_000))
+    run(world, "now", summary(), answer("done"))
+    (done,) = compactions(world)
+    assert (done.omitted_messages, done.pruned_outputs) == (0, 0)
+    before, side = world.provider.requests[-3:-1]
+    assert whole(side)[: len(whole(before))] == whole(before)
+    assert estimate_request(side) > 258_400
+
+
 def test_without_auto_a_refused_request_fails_the_turn(world: World) -> None:
     world.settings = Settings(compaction=Compaction(auto=False))
     run(world, "first", answer("one"))
