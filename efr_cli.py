@@ -12,6 +12,7 @@ Usage:
   efr diff [--turn=ID] [--conversation=ID] [--stat] [--json]
   efr compact [--conversation=ID] [--] [<focus>...]
   efr context [<id>] [--model=ID] [--json]
+  efr away [--conversation=ID | --all]
   efr conversation delete <id> [--yes] [--force]
   efr settings [--mode=M] [--model=ID] [--effort=E]
   efr models [--names | --json]
@@ -38,6 +39,7 @@ Usage:
 
 Options:
   --conversation=ID    The conversation, or the start of its id from 4 characters on.
+  --all                Every conversation that had input since efrd started.
   --mode=M             manual, cautious, auto or full, for this prompt.
   --model=ID           The model for this prompt, or to count a context for.
   --effort=E           The reasoning effort for this prompt.
@@ -85,6 +87,7 @@ COMMANDS = {
     "history": "efr.cli.commands.history:history",
     "compact": "efr.cli.commands.compact:compact",
     "context": "efr.cli.commands.context:context",
+    "away": "efr.cli.commands.away:away",
     "conversation": "efr.cli.commands.conversation:conversation",
     "diff": "efr.cli.commands.diff:diff",
     "settings": "efr.cli.commands.settings:settings",

@@ -38,12 +38,13 @@ typeset -gA _efr_words=(
   ',resume'  _efr_do_resume
   ',compact' _efr_do_compact
   ',context' _efr_do_context
+  ',away'    _efr_do_away
   ',mode'    _efr_do_mode
   ',model'   _efr_do_model
   ',effort'  _efr_do_effort
 )
 typeset -ga _efr_text_words=(',' ',new' ',!' ',resume' ',compact')
-typeset -ga _efr_typo_words=(model mode effort compact context resume)
+typeset -ga _efr_typo_words=(model mode effort compact context resume away)
 
 # --- Small helpers. Each answers in REPLY. ---------------------------------------------------
 
@@ -128,7 +129,7 @@ _efr_run() {
   _efr_installed || return
   local context recent="[${(j:,:)_efr_recent}]" last=$_efr_last prompt=$_efr_prompt file= draft=
   local mode=$_efr_set[mode] model=$_efr_set[model] effort=$_efr_set[effort]
-  if [[ $1 == (resume|compact|context) || $2 == --steer ]]; then
+  if [[ $1 == (resume|compact|context|away) || $2 == --steer ]]; then
     mode= model= effort= last= recent=
   fi
   _efr_context; context=$REPLY
@@ -235,6 +236,17 @@ _efr_do_context() {
   fi
   local _efr_prompt=
   _efr_run context "$@"
+}
+
+_efr_do_away() {
+  emulate -L zsh
+  [[ ${1-} == '#' ]] && shift
+  if (( $# )); then
+    print -ru2 -- 'usage: ,away'
+    return 2
+  fi
+  local _efr_prompt=
+  _efr_run away
 }
 
 _efr_do_mode()   { _efr_setting mode "$@" }

@@ -58,6 +58,18 @@ def of_terminal(connection: Connection, tty: str) -> t.ConversationSummary | Non
     return page.conversations[0] if page.conversations else None
 
 
+def named_or_here(run: Run, connection: Connection, tty: str, command: str) -> str:
+    """The conversation of `--conversation`, else this terminal's. Raises CommandError."""
+    wanted = run.args.get("--conversation")
+    if wanted:
+        return resolve(connection, wanted).id
+    found = of_terminal(connection, tty)
+    if found is None:
+        fix = f"efr {command} --conversation=ID"
+        raise CommandError("this terminal has no conversation", fix=fix)
+    return found.id
+
+
 def here(run: Run, connection: Connection, tty: str) -> t.ConversationSummary:
     """This terminal's conversation, else the newest of all, which one line says."""
     found = of_terminal(connection, tty)

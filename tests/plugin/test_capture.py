@@ -114,6 +114,12 @@ def test_a_steer_a_focus_and_an_id_carry_no_settings_and_no_command(start: Start
     assert zsh.call().argv == ["context"]
     zsh.line(",context 019a9b1c")
     assert zsh.call().argv == ["context", "019a9b1c"]
+    zsh.line(",away")
+    call = zsh.call()
+    assert (call.argv, call.env["EFR_PROMPT"]) == (["away"], "")
+    zsh.line(",away now; print away=$?")
+    assert "usage: ,away" in zsh.terminal.text
+    assert "away=2" in zsh.terminal.text
     zsh.line(",context one two; print status=$?")
     assert "usage: ,context" in zsh.terminal.text
     assert "status=2" in zsh.terminal.text
@@ -130,6 +136,7 @@ def test_a_steer_a_focus_and_an_id_carry_no_settings_and_no_command(start: Start
         (",effert", ",effort"),
         (",compct it", ",compact"),
         (",contxt", ",context"),
+        (",awya", ",away"),
         (",resme rsync", ",resume"),
         (",enw", ",new"),
     ],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from efr.cli import handover
 from efr.cli.asker import asker_of
-from efr.cli.conversations import of_terminal, resolve
-from efr.cli.errors import DONE, CommandError
+from efr.cli.conversations import named_or_here
+from efr.cli.errors import DONE
 from efr.cli.printing import print_lines
 from efr.cli.render.ending import compaction_text
 from efr.cli.render.spans import MUTED, row
@@ -21,20 +21,10 @@ def compact(run: Run) -> int:
     asker = asker_of(run, given)
     focus = " ".join(run.args.get("<focus>") or []) or given.prompt
     with asker.connect(run) as connection:
-        conversation_id = _conversation(run, connection, asker.tty or "")
+        conversation_id = named_or_here(run, connection, asker.tty or "", "compact")
         done = _wait(run, connection, conversation_id, focus.strip() or None)
     print_lines(run, [row(compaction_text(done.compaction), MUTED)])
     return DONE
-
-
-def _conversation(run: Run, connection: Connection, tty: str) -> str:
-    wanted = run.args.get("--conversation")
-    if wanted:
-        return resolve(connection, wanted).id
-    found = of_terminal(connection, tty)
-    if found is None:
-        raise CommandError("this terminal has no conversation", fix="efr compact --conversation=ID")
-    return found.id
 
 
 def _wait(
