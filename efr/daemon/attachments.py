@@ -2,9 +2,9 @@
 
 An attachment starts with a replay from the recording, or with a snapshot of the screen and what
 was recorded after it. Registration comes before the read of the recording, and both meet at one
-offset, so nothing is lost and nothing comes twice. At most 64 steps wait for a slow client; small
-ones join. One that finds the queue full ends the stream with `overflow` after what was queued:
-the client attaches again from there. The terminal never waits for a client.
+offset, so nothing is lost and nothing comes twice. At most 64 steps and about 1 MiB wait for a
+slow client; small steps join. One that finds no room ends the stream with `overflow` after what
+was queued, and the client attaches again from there. The terminal never waits for a client.
 
 What is live comes from pty-reader; `next_item` and `close` from the transport's thread. One short
 lock guards an attachment; wake-ups happen outside it.
@@ -30,6 +30,7 @@ from efr.wire import types as t
 from efr.wire.errors import ErrorBody, Refusal, refuse
 
 STEPS: Final = 64  # that wait for one client (docs/protocol.md, "Size limits")
+WAITING: Final = 1 << 20  # bytes in them: more is sooner seen as a screen than drawn
 GAP: Final = 1 << 20  # bytes of a replay; above, a snapshot is cheaper for both sides
 AT_ONCE: Final = 4 << 20  # bytes of an exited shell that one stream holds in memory
 USUAL_ROWS, MOST_ROWS = 200, 5000  # above the screen, in a snapshot
@@ -72,6 +73,7 @@ class Attachment:
         self._let_go: list[Callable[[], None]] = []
         self._starts: deque[_Step] = deque()
         self._steps: deque[_Step] = deque()  # live, at most STEPS
+        self._waiting = 0  # bytes in them
         self._sent = 0  # the offset behind what the client was given
         self._behind = False  # something live found the queue full, or the start is too long
         self._more_at = 0
@@ -91,10 +93,14 @@ class Attachment:
         return _encoded(step)
 
     def _next_step(self) -> _Step | None:
-        for queue in (self._starts, self._steps):
-            if queue:
-                return queue.popleft()
-        return None
+        if self._starts:
+            return self._starts.popleft()
+        if not self._steps:
+            return None
+        step = self._steps.popleft()
+        if isinstance(step, _Output):
+            self._waiting -= len(step.data)
+        return step
 
     def close(self) -> None:
         let_go, self._let_go = self._let_go, []
@@ -123,6 +129,7 @@ class Attachment:
                 return
             if isinstance(last, _Output) and len(last.data) + len(data) <= _JOINED:
                 last.data.extend(data)
+                self._waiting += len(data)
             else:
                 self._add(_Output(offset, bytearray(data)))
         self._wake()
@@ -142,10 +149,12 @@ class Attachment:
         self._wake()
 
     def _add(self, step: _Step) -> None:
-        if len(self._steps) >= STEPS:
+        if len(self._steps) >= STEPS or self._waiting >= WAITING:
             self._behind = True
-        else:
-            self._steps.append(step)
+            return
+        self._steps.append(step)
+        if isinstance(step, _Output):
+            self._waiting += len(step.data)
 
 
 class Attachments:

@@ -15,12 +15,16 @@ from typing import Final
 from efr.cli.attach.paint import KEY_MODES
 
 _TITLE: Final = "\x1b]2;efr attach: Ctrl+] detaches\x07"
-_ENTER: Final = "\x1b[?1049h\x1b[22;2t" + _TITLE  # the title of before is kept by the terminal
+_ENTER: Final = "\x1b[?1049h\x1b[22;2t" + _TITLE  # most terminals keep the title of before
 _LEAVE: Final = (
     f"\x1b[?{';'.join(map(str, KEY_MODES))}l\x1b>\x1b[?5;6l\x1b[?7;25h\x1b[4l\x1b[20l"
-    "\x1b(B\x1b[r\x1b[m\x1b[?2026l\x1b[23;2t\x1b[?1049l"
+    "\x1b(B\x1b[r\x1b[m\x1b[?2026l\x1b]2;\x07\x1b[23;2t\x1b[?1049l"
 )
 READ_SIZE: Final = 32 << 10  # of keys at once: half of what one write may hold
+
+
+class TerminalGone(Exception):
+    """Nothing can be drawn any more: the terminal hung up."""
 
 
 class Window:
@@ -56,14 +60,17 @@ class Window:
         try:
             self.draw(_LEAVE.encode())
             termios.tcsetattr(self.keys, termios.TCSAFLUSH, saved)  # type: ignore[arg-type]
-        except (OSError, termios.error):
+        except (TerminalGone, termios.error):
             return  # the terminal is gone, and its mode with it
 
     def draw(self, data: bytes) -> None:
-        """Writes all of it; blocks as long as the terminal does."""
+        """Writes all of it; blocks as long as the terminal does. Raises TerminalGone."""
         view = memoryview(data)
-        while view:
-            view = view[os.write(self._screen, view) :]
+        try:
+            while view:
+                view = view[os.write(self._screen, view) :]
+        except OSError as exc:
+            raise TerminalGone from exc
 
     def read(self) -> bytes:
         """What was typed; empty when the terminal is gone."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 
 from efr.cli.attach.session import End, Session
-from efr.cli.attach.window import Window
+from efr.cli.attach.window import TerminalGone, Window
 from efr.cli.conversations import here, resolve
 from efr.cli.dialog import open_connection
 from efr.cli.errors import DONE, CommandError, UsageError
@@ -21,13 +22,24 @@ _PAGE = 500  # events looked through at once: the daemon's largest page
 
 def attach(run: Run) -> int:
     """Shows the screen and passes keys on. Never without a terminal."""
-    if not (is_terminal(0) and is_terminal(1)) or os.tcgetpgrp(0) != os.getpgrp():
+    if not (is_terminal(0) and is_terminal(1) and _is_ours()):
         raise UsageError("efr attach needs a terminal for its keys and its screen")
     with open_connection(run, capabilities=t.Capabilities(screen_snapshots=True)) as connection:
         pty_id = _pty(connection, _conversation(run, connection).id)
         with Signals() as signals, Window() as window:
-            end = Session(connection, pty_id, window).run(signals)
+            try:
+                end = Session(connection, pty_id, window).run(signals)
+            except TerminalGone:
+                end = End("signal", signal.SIGHUP)
     return _over(run, end)
+
+
+def _is_ours() -> bool:
+    """Whether this is a job in the foreground of its terminal."""
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        return False
 
 
 def _conversation(run: Run, connection: Connection) -> t.ConversationSummary:
