@@ -100,7 +100,7 @@ def read_history(conn: Any, conversation_id: str, *, running: bool = False) -> H
         turns.append((log_of.place(row), turn))
     newest = None
     if rows:
-        last = max(rows, key=log_of.place)
+        last = log_of.newest(rows)
         events, compacted = log_of.events(last.id), max(_seq(summary), _seq(pruning))
         newest = _newest(last.id, log_of.place(last), events, compacted)
     ordered = tuple(turn for _, turn in sorted(turns, key=lambda one: one[0]))
@@ -184,6 +184,17 @@ class _Log:
             end = None if whole else queries.turn_end(self._conn, self._conversation_id, row.id)
             self._places[row.id] = row.last_seq if end is None else end
         return self._places[row.id]
+
+    def newest(self, rows: Sequence[TurnRow]) -> TurnRow:
+        """The turn that ran last. A turn's last event is never before its end, so few are asked."""
+        best: TurnRow | None = None
+        for row in sorted(rows, key=lambda row: row.last_seq, reverse=True):
+            if best is not None and row.last_seq <= self.place(best):
+                break
+            if best is None or self.place(row) > self.place(best):
+                best = row
+        assert best is not None  # only asked when there is one
+        return best
 
     def turn(self, row: TurnRow) -> PastTurn:
         """Its exact messages, as far as they are saved; the rest from its events."""

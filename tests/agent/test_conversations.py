@@ -18,8 +18,10 @@ from efr.providers.canonical import (
     encode_message,
 )
 from efr.shell.errors import ShellDidNotStart
+from efr.store.batch import Batch, NewEvent
 from efr.wire import events as ev
 from efr.wire import types as t
+from tests.agent.scripted import LIMIT_S
 from tests.agent.scripted_model import calls, said, texts_of, usage
 from tests.agent.world import World
 
@@ -226,3 +228,17 @@ def test_a_failed_turn_is_part_of_the_history(world: World) -> None:
         ("user", "<live_state>|one"),
         ("assistant", "half"),
     ]
+
+
+def test_a_late_event_of_an_earlier_turn_does_not_move_it(world: World) -> None:
+    """As that of a command that it left running."""
+    world.provider.answers(calls(ONE), said("one"), said("two"), said("three"))
+    first = world.send("first")
+    world.wait_end(first.turn_id)
+    world.wait_end(world.send("second").turn_id)
+    call_id = world.wait(ev.ToolCallStarted).call_id
+    late = ev.ToolCallOutputUpdated(turn_id=first.turn_id, call_id=call_id, tail="x", bytes=1)
+    world.writer.append(Batch((NewEvent(first.conversation_id, late),))).result(LIMIT_S)
+    world.wait_end(world.send("third").turn_id)
+    before, after = (whole(request) for request in world.provider.requests[-2:])
+    assert after[: len(before)] == before
