@@ -8,11 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from efr.agent import conversation
+from efr.agent import conversation, turn_files
 from efr.base.roots import SOCKET_PATH_LIMIT
-from efr.config.schema import Shell
+from efr.config.schema import Shell, Snapshot
 from efr.daemon import main, subscriptions, upkeep, watches
 from efr.providers import catalog_fetch
+from efr.snapshots import room
 from efr.store import collect, db, feed
 from efr.threads import config_watch, errands, handlers, writer
 from efr.threads.connection import Limits
@@ -58,6 +59,10 @@ def test_the_limits_are_those_of_the_code() -> None:
         "quiet after a save before the settings are read": f"{config_watch.QUIET_S * 1000:g} ms",
         "idle time of a hidden shell": f"{Shell().idle_minutes} min",
         "recordings": f"{collect.AGE_LIMIT_US // DAY_US} days, {collect.SIZE_LIMIT >> 30} GiB",
+        "a snapshot": f"{room.LIMIT_S:g} s; {Snapshot().max_files:,} files, `snapshot.max_files`",
+        "a snapshot after an interrupt": f"{turn_files.HURRY_S:g} s",
+        "snapshots": f"{Snapshot().keep_turns} turns of a conversation, "
+        f"{Snapshot().max_age_days} days",
         "answers to commands without a conversation": f"{upkeep.LONE_RECEIPTS_US // DAY_US} days",
         "length of the socket's path": f"{SOCKET_PATH_LIMIT} bytes",
     }
