@@ -62,7 +62,8 @@ class Sent:
     reasoning: int = 0  # chunks
     inputs: dict[int, int] = field(default_factory=dict)  # position of the call -> bytes
     context: t.ContextUse | None = None
-    compacting: int = 0  # the compactions of the turn that it heard of
+    compacting: int = 0  # the compactions of the turn whose beginning it heard of
+    compacted: int = 0  # those whose end it heard of, by the context after it
 
 
 @dataclass
@@ -81,6 +82,7 @@ class LiveTurn:
         self.context: t.ContextUse | None = None
         self._compacting: t.CompactionTrigger | None = None
         self._compactions = 0
+        self._compacted = 0
         self._answer = 0
         self._index = 0
         self._text = Track()
@@ -96,8 +98,9 @@ class LiveTurn:
         self._compactions += 1
 
     def end_compaction(self) -> None:
-        """It ended, whatever it gave."""
+        """It ended, whatever it gave: the next context is told even when it is the same."""
         self._compacting = None
+        self._compacted = self._compactions
 
     def begin_answer(self, index: int) -> None:
         """A model call starts; its text, if it has any, will be message `index`."""
@@ -163,8 +166,9 @@ class LiveTurn:
         if sent.answer != self._answer:
             sent.answer, sent.text, sent.inputs = self._answer, 0, {}
         parts: list[t.DraftPart] = []
-        if self.context is not None and sent.context != self.context:
-            sent.context = self.context
+        is_new = sent.context != self.context or sent.compacted != self._compacted
+        if self.context is not None and is_new:
+            sent.context, sent.compacted = self.context, self._compacted
             parts.append(
                 t.DraftContext(
                     tokens=self.context.tokens,

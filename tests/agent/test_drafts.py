@@ -249,6 +249,8 @@ def test_who_comes_during_a_compaction_hears_of_it_once(hub: DraftHub) -> None:
     late: list[t.Draft] = []
     leave_too = hub.listen(CONVERSATION, late.append)
     assert [one.draft for one in late] == [t.DraftContext(tokens=90, limit=80, window=100)]
+    channel.context(t.ContextUse(tokens=90, limit=80, window=100))  # as full as before
+    assert [one.draft for one in heard[2:]] == [one.draft for one in late]
     channel.compacting(t.CompactionTrigger.AUTO)
     assert heard[-1].draft == late[-1].draft == t.DraftCompacting(trigger=t.CompactionTrigger.AUTO)
     leave()

@@ -8,6 +8,7 @@ from efr.wire import types as t
 
 SILENCE_S = 20.0  # a model that thinks sends something more often; longer is worth saying
 WAITING = "waiting for the model"
+_COMPACTS = "compacting the context"
 
 
 class Activity:
@@ -45,7 +46,13 @@ class Activity:
         self._state = "reviewing what leaves the sandbox"
 
     def compacts(self) -> None:
-        self._state = "compacting the context"
+        self._state = _COMPACTS
+
+    def counts(self, use: t.ContextUse) -> None:
+        """How full the context is; the first count after a compaction says that it is over."""
+        self.context = use
+        if self._state == _COMPACTS:
+            self.waits_for_model()
 
     def interrupts(self) -> None:
         self._state, self.stopping = "interrupting", True

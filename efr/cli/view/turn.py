@@ -172,7 +172,7 @@ class TurnView:
         self.activity.heard(now)
         part = draft.draft
         if isinstance(part, t.DraftContext):
-            self.activity.context = t.ContextUse(part.tokens, part.limit, part.window)
+            self.activity.counts(t.ContextUse(part.tokens, part.limit, part.window))
         elif isinstance(part, t.DraftReasoning):
             self.activity.thinks(part.title)
         elif draft.after_seq < self._shown_seq:

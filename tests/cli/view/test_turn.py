@@ -412,6 +412,16 @@ def test_states(tell: Any, state: str) -> None:
     assert told.live() == [f"⠋ {state}"]
 
 
+def test_a_compaction_that_gave_nothing_is_over_with_the_next_count() -> None:
+    activity = Activity()
+    activity.compacts()
+    activity.counts(t.ContextUse(tokens=9, limit=8, window=10))
+    assert activity.text(0, started=True, asks=False) == "waiting for the model"
+    activity.writes()
+    activity.counts(t.ContextUse(tokens=9, limit=8, window=10))
+    assert activity.text(0, started=True, asks=False) == "writing"
+
+
 def test_silence_of_the_model_is_said_with_its_time() -> None:
     activity = Activity()
     activity.heard(100)
