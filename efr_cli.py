@@ -51,7 +51,7 @@ Options:
   --json               Plain JSON on stdout, for scripts.
   --limit=N            How many rows or events.
   --cursor=C           Where the page before this one ended.
-  -v, --verbose        Also exits of the sandbox, ends of jobs, tokens, summaries.
+  -v, --verbose        Also why efr asked, exits, ends of jobs, tokens, summaries.
   --take               Move it here without a question, also from another terminal.
   --yes                Delete without a question.
   --force              Also what another terminal holds, or what runs; asks nothing.

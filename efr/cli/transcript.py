@@ -147,7 +147,9 @@ def _ends(event: ev.Event, *, verbose: bool) -> list[Line]:
 
 
 def _details(event: ev.Event) -> list[Line]:
-    """What `--verbose` adds: exits of the sandbox and their judges, ends of jobs."""
+    """What `--verbose` adds: why efr asked, exits of the sandbox and their judges, ends of jobs."""
+    if isinstance(event, ev.ApprovalRequested):
+        return _dim(f"  asked: {event.reason}") if event.reason else []
     if isinstance(event, ev.ExitRequested):
         kinds = ", ".join(kind.value for kind in event.kinds)
         return _dim(f"  exit ({kinds}, {event.source.value}): {event.record.action.line}")

@@ -215,6 +215,11 @@ EVENTS = [
     envelope(8, "prompt_withdrawn", OTHER_TURN, origin="cli"),
     envelope(9, "made_up", None, x=1),
 ]
+WHY = "auto asks before any network access"
+ASKED = [  # behind the call
+    envelope(4, "approval_requested", call_id=TURN, summary="shell: make", reason=WHY),
+    envelope(4, "approval_resolved", call_id=TURN, decision="allow", origin="phone"),
+]
 
 
 def test_history_lists_the_newest(answered: Run) -> None:
@@ -244,14 +249,16 @@ def test_history_of_one(answered: Run) -> None:
         answers=[
             ("conversations.list", {}, listed),
             ("conversation.history", {"cursor": None, "limit": 500}, newer),
-            ("conversation.history", {"cursor": "c1"}, {"events": EVENTS[:4]}),
+            ("conversation.history", {"cursor": "c1"}, {"events": [*EVENTS[:4], *ASKED]}),
         ],
     )
 
     assert code == 0
     assert out.splitlines() == [
         *("> second", "taken back (cli)", "  it never started", ""),
-        *("> why?", "  really", "auto · m1 · high", "· $ make␛[2J", "  ✗ exit 2", "because"),
+        *("> why?", "  really", "auto · m1 · high", "· $ make␛[2J"),
+        *("  asked: auto asks before any network access", "  allow (phone)"),
+        *("  ✗ exit 2", "because"),
         "completed · 1.2k in, 34 out, 0 cached",
     ]
 
