@@ -1,7 +1,6 @@
 """What an error of the Messages API means: class, and whether and when to try again.
 
-Pure. The facts of a body are read like OpenAI's (message, type); classes and retries differ:
-an overloaded server is asked again, and a body that is too large is no overflow.
+Pure. An overloaded server is asked again, and a body that is too large is no overflow.
 """
 
 from __future__ import annotations
@@ -9,30 +8,15 @@ from __future__ import annotations
 from typing import Final
 
 from efr.providers import errors as err
-from efr.providers.canonical import Json
-from efr.providers.openai_errors import ErrorFacts
-from efr.providers.provider_json import NotJson, parse
+from efr.providers.error_facts import ErrorFacts
 from efr.providers.retry import Verdict
 
 NOT_ACTED_ON: Final = frozenset({408, 429, 500, 502, 503, 504, 529})
 _TOO_LONG: Final = "prompt is too long"
-_SPENT: Final = "enforced_spend_limit_reached"
+_SPENT: Final = "enforced_spend_limit_reached"  # money, not time, is missing
 
 
-def spend_limit_reached(body: bytes) -> bool:
-    """Whether a 429 says that money, not time, is missing."""
-    try:
-        value: Json = parse(body.decode("utf-8", "replace"))
-    except NotJson:
-        return False
-    for name in ("error", "details"):
-        value = value.get(name) if isinstance(value, dict) else None
-    return isinstance(value, dict) and value.get("error_code") == _SPENT
-
-
-def judge_status(
-    status: int, facts: ErrorFacts, model: str, wait_s: float | None, spent: bool
-) -> Verdict:
+def judge_status(status: int, facts: ErrorFacts, model: str, wait_s: float | None) -> Verdict:
     """What a status other than 2xx means for a POST."""
     api = err.ApiError(status, facts.type, facts.message)
     match status:
@@ -42,10 +26,10 @@ def judge_status(
             return Verdict(err.Unauthorized(facts.message))
         case 404 if facts.type == "not_found_error":
             return Verdict(err.UnknownModel(model))
-        case 429 if not spent:
-            return Verdict(err.RateLimited(wait_s), again=True, wait_s=wait_s)
-        case 429:
+        case 429 if facts.detail_code == _SPENT:
             return Verdict(api)
+        case 429:
+            return Verdict(err.RateLimited(wait_s), again=True, wait_s=wait_s)
         case 529:
             return Verdict(err.Overloaded(), again=True, wait_s=wait_s)
         case _:

@@ -7,22 +7,22 @@ in anthropic_cache, events are read in anthropic_stream, errors in anthropic_err
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from efr.base.cancel import Cancel
-from efr.providers import anthropic_errors, openai_errors
+from efr.providers import anthropic_errors
 from efr.providers.anthropic_cache import Lifetimes
 from efr.providers.anthropic_request import build_body
 from efr.providers.anthropic_stream import MessagesReader
-from efr.providers.canonical import EditTool, Json, ModelFacts, Request
-from efr.providers.errors import ProviderError, Unauthorized, UnknownModel
+from efr.providers.canonical import EditTool, ModelFacts, Request
+from efr.providers.error_facts import ErrorFacts
+from efr.providers.errors import ProviderError, UnknownModel
 from efr.providers.http import HttpAnswer, HttpCall, join_url
-from efr.providers.key_watch import KeyWatch
-from efr.providers.model_call import CallLog, read_stream
+from efr.providers.model_call import ModelCalls, Reader, Span, error_reader
 from efr.providers.provider import EventStream, Token, TokenSource
-from efr.providers.retry import Sender, Verdict, send_with_retries, server_wait_s
+from efr.providers.retry import Verdict
 
 log = logging.getLogger("efr.providers.anthropic")
 
@@ -53,20 +53,9 @@ def authorize(backend: AnthropicBackend, token: Token) -> dict[str, str]:
 class MessagesProvider:
     """The one backend of the Messages API."""
 
-    def __init__(
-        self,
-        backend: AnthropicBackend,
-        tokens: TokenSource,
-        models: Callable[[], Sequence[ModelFacts]],
-        sender: Sender,
-        keys: KeyWatch,
-        calls: CallLog,
-    ) -> None:
+    def __init__(self, backend: AnthropicBackend, tokens: TokenSource, calls: ModelCalls) -> None:
         self._backend = backend
         self._tokens = tokens
-        self._models = models
-        self._sender = sender
-        self._keys = keys
         self._calls = calls
 
     @property
@@ -74,39 +63,30 @@ class MessagesProvider:
         return "anthropic-api"
 
     def models(self) -> Sequence[ModelFacts]:
-        return self._models()
+        return self._calls.models()
 
     def default_edit_tool(self) -> EditTool:
         return "edit"
 
     def stream(self, request: Request, cancel: Cancel) -> EventStream:
         """One model call."""
-        gap = self._calls.begin(request)
-        generation = self._keys.begin()
-        token = self._tokens.access_token(cancel)
-        call = self._call(request, token)
-        try:
-            answer = send_with_retries(self._sender, call, cancel, self._judge(request, token))
-        except Unauthorized:
-            self._keys.call_refused(generation)
-            raise
-        self._calls.answered(self.id, request, answer.header("request-id"), gap)
-        reader = MessagesReader(self._error_reader(request, token))
-        yield from read_stream(
-            answer, reader, lambda: self._keys.call_worked(generation), self._sender.transcript
-        )
 
-    def _judge(self, request: Request, token: Token) -> Callable[[HttpAnswer, bytes], Verdict]:
-        def judge(answer: HttpAnswer, body: bytes) -> Verdict:
-            facts = openai_errors.read_body(body, answer.reason, token.secret)
-            wait_s = server_wait_s(answer.header, self._sender.clock.now_us())
-            spent = anthropic_errors.spend_limit_reached(body)
-            return anthropic_errors.judge_status(answer.status, facts, request.model, wait_s, spent)
+        def judge(status: int, facts: ErrorFacts, wait_s: float | None) -> Verdict:
+            return anthropic_errors.judge_status(status, facts, request.model, wait_s)
 
-        return judge
+        def judge_event(facts: ErrorFacts) -> ProviderError:
+            return anthropic_errors.judge_event(facts, request.model)
+
+        def begin(span: Span) -> tuple[HttpAnswer, Reader]:
+            token = self._tokens.access_token(cancel)
+            call = self._call(request, token)
+            answer = self._calls.send(span, call, cancel, token.secret, judge)
+            return answer, MessagesReader(error_reader(token.secret, judge_event))
+
+        return self._calls.run(request, begin)
 
     def _call(self, request: Request, token: Token) -> HttpCall:
-        facts = next((facts for facts in self.models() if facts.id == request.model), None)
+        facts = self._calls.facts(request.model)
         default = facts.default_effort if facts is not None else None
         effort = request.effort or default or _DEFAULT_EFFORT
         limit = _output_limit(request, facts)
@@ -120,13 +100,6 @@ class MessagesProvider:
         }
         url = join_url(self._backend.base_url, "/messages")
         return HttpCall("POST", url, headers, body.text.encode(), record=True)
-
-    def _error_reader(self, request: Request, token: Token) -> Callable[[Json], ProviderError]:
-        def read_error(value: Json) -> ProviderError:
-            facts = openai_errors.read_value(value, "the answer failed", token.secret)
-            return anthropic_errors.judge_event(facts, request.model)
-
-        return read_error
 
 
 def _output_limit(request: Request, facts: ModelFacts | None) -> int:

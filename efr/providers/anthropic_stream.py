@@ -41,7 +41,7 @@ _STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "refusal": "refusal",
     "pause_turn": "pause_turn",
 }
-_STREAMED: Final = {"text": "text", "thinking": "thinking", "tool_use": "input"}
+_STREAMED: Final = ("text", "thinking", "tool_use")
 _SHOWN_TYPE_CHARS: Final = 128  # of an unknown event's type, in a debug line
 
 
@@ -73,7 +73,7 @@ class _Block:
             members["thinking"] = compact(str(self.start.get("thinking") or "") + self.text())
             signature = str(self.start.get("signature") or "") + "".join(self.signature)
             members["signature"] = compact(signature)
-        elif self.kind == "tool_use":
+        elif self.kind == "tool_use" or self.parts:
             members["input"] = self.arguments()
         inner = ",".join(f"{compact(name)}:{value}" for name, value in members.items())
         return "{" + inner + "}"
@@ -185,6 +185,9 @@ class MessagesReader:
                 block.parts.append(piece)
                 if piece:
                     yield ToolCallDelta(str(block.start.get("id")), piece)
+            case "input_json_delta", _:  # a call that the API runs itself: it goes back whole
+                block.parts.append(str(delta.get("partial_json") or ""))
+                yield Raw(event)
             case "citations_delta", _:
                 pass
             case _:
@@ -195,16 +198,13 @@ class MessagesReader:
         if block is None or block.closed:
             raise InvalidStream("an end of a block that is not open")
         block.closed = True
-        if block.kind != "tool_use":
-            return
-        arguments = block.arguments()
-        try:
-            whole = isinstance(parse(arguments), dict)
-        except NotJson:
-            whole = False
-        if not whole:
-            raise InvalidStream("a call was cut off")
-        yield ToolCallEnd(str(block.start.get("id")), arguments)
+        if block.kind == "tool_use":
+            arguments = block.arguments()
+            if not _is_object(arguments):
+                raise InvalidStream("a call was cut off")
+            yield ToolCallEnd(str(block.start.get("id")), arguments)
+        elif block.kind not in _STREAMED and not _is_object(block.text()):
+            block.parts.clear()
 
     def _message_stop(self) -> Iterator[StreamEvent]:
         calls = [block for block in self._blocks.values() if block.kind == "tool_use"]
@@ -248,6 +248,13 @@ def read_usage(usage: Event) -> CallUsage:
             count(creation, "ephemeral_1h_input_tokens") if isinstance(creation, dict) else 0
         ),
     )
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(parse(text), dict)
+    except NotJson:
+        return False
 
 
 def _index(event: Event) -> int:

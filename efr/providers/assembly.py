@@ -32,7 +32,7 @@ from efr.providers.chat_completions import (
 )
 from efr.providers.credentials import CredentialStore, StoredKey
 from efr.providers.key_watch import KeyWatch
-from efr.providers.model_call import CallLog
+from efr.providers.model_call import CallLog, ModelCalls
 from efr.providers.openai_responses import Backend, ResponsesProvider
 from efr.providers.provider import Provider, TokenSource
 from efr.providers.retry import Sender
@@ -137,40 +137,18 @@ def make_catalogs(parts: Parts, state_dir: Path) -> Mapping[str, Catalog]:
 def make_providers(parts: Parts, facts: FactsOf) -> Mapping[str, Provider]:
     """Every provider that asks a server, by id."""
     sender, store, keys, backends = parts.sender, parts.store, parts.keys, parts.backends
-    calls = CallLog(sender.clock)
+    log = CallLog(sender.clock)
+
+    def calls(provider: str) -> ModelCalls:
+        return ModelCalls(provider, facts(provider), sender, keys[provider], log)
+
+    api_key, anthropic_key = StoredKey(store, OPENAI_API), StoredKey(store, ANTHROPIC)
+    optional_key = StoredKey(store, COMPATIBLE).optional
     return {
-        OPENAI: ResponsesProvider(
-            backends.subscription,
-            parts.tokens,
-            facts(OPENAI),
-            sender,
-            keys[OPENAI],
-            calls,
-        ),
-        OPENAI_API: ResponsesProvider(
-            backends.api,
-            StoredKey(store, OPENAI_API),
-            facts(OPENAI_API),
-            sender,
-            keys[OPENAI_API],
-            calls,
-        ),
-        ANTHROPIC: MessagesProvider(
-            backends.anthropic,
-            StoredKey(store, ANTHROPIC),
-            facts(ANTHROPIC),
-            sender,
-            keys[ANTHROPIC],
-            calls,
-        ),
-        COMPATIBLE: ChatProvider(
-            backends.compatible,
-            StoredKey(store, COMPATIBLE).optional,
-            facts(COMPATIBLE),
-            sender,
-            keys[COMPATIBLE],
-            calls,
-        ),
+        OPENAI: ResponsesProvider(backends.subscription, parts.tokens, calls(OPENAI)),
+        OPENAI_API: ResponsesProvider(backends.api, api_key, calls(OPENAI_API)),
+        ANTHROPIC: MessagesProvider(backends.anthropic, anthropic_key, calls(ANTHROPIC)),
+        COMPATIBLE: ChatProvider(backends.compatible, optional_key, calls(COMPATIBLE)),
     }
 
 

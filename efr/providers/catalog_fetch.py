@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from efr.base.cancel import Cancel
 from efr.base.version import VERSION
-from efr.providers import anthropic_messages, chat_completions, openai_errors, openai_responses
+from efr.providers import anthropic_messages, chat_completions, error_facts, openai_responses
 from efr.providers.anthropic_messages import AnthropicBackend
 from efr.providers.anthropic_models import anthropic_models
 from efr.providers.canonical import Json
@@ -198,7 +198,7 @@ class _Lists:
 def _judge(sender: Sender, token: Token | None) -> Judge:
     def judge(answer: HttpAnswer, body: bytes) -> Verdict:
         secret = None if token is None else token.secret
-        facts = openai_errors.read_body(body, answer.reason, secret)
+        facts = error_facts.read_body(body, answer.reason, secret)
         wait_s = server_wait_s(answer.header, sender.clock.now_us())
         match answer.status:
             case 401:

@@ -6,14 +6,17 @@ Request: POST <base>/chat/completions with `stream`; `Authorization: Bearer` onl
 - `model`, `messages`, `tools` (function form; left out when there are none), `max_tokens` (the
   configured limit, capped by the request's), `reasoning_effort` (only when an effort was chosen),
   option `parallel_tool_calls`. Nothing else is sent: many servers refuse what they do not know.
-- `stream_options.include_usage` asks for the token count. A server that names it in a 400 or 422
-  is asked again without it, and from then on never again.
+- `stream_options.include_usage` asks for the token count.
+- A server that names one of these in a 400 or 422 is asked again in another form, and from then
+  on this model is asked in that form alone: `stream_options` (left out), `parallel_tool_calls`
+  (left out), `max_completion_tokens` (the limit's name), `reasoning_content` (sent back).
 - The system prompt is a `system` message. Adjacent messages of one role are merged, texts with
   a blank line (chat templates of some models demand alternating roles).
 - A call is an entry of the assistant's `tool_calls`, its arguments always the text of an object
   (freeform text or broken JSON goes as `{"input": …}`). Its result is a `tool` message right
   behind, in the order of the calls; a failed one starts with `Error: `; an open call gets a
-  failed one. Images are `image_url` parts with a data URL. Reasoning is not sent back.
+  failed one. Images are `image_url` parts with a data URL. Reasoning is not sent back
+  but where the server asks for it.
 
 Stream, `choices[0].delta` (or `.message` of a server that answers in one piece):
 - `content`, `refusal` (text or a list of text parts): text. `reasoning_content`, else
@@ -36,29 +39,20 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from efr.base.cancel import Cancel
 from efr.providers import openai_errors
-from efr.providers.canonical import EditTool, Json, ModelFacts, Request, encode_message
-from efr.providers.chat_request import build_body
+from efr.providers.canonical import EditTool, ModelFacts, Request, encode_message
+from efr.providers.chat_request import BodyForm, build_body
 from efr.providers.chat_stream import ChatReader
-from efr.providers.errors import (
-    ApiError,
-    ContextOverflow,
-    DecodeFailed,
-    Incomplete,
-    ProviderError,
-    Unauthorized,
-)
+from efr.providers.error_facts import ErrorFacts
+from efr.providers.errors import ApiError, ContextOverflow, ProviderError
 from efr.providers.http import HttpAnswer, HttpCall, join_url
-from efr.providers.key_watch import KeyWatch
-from efr.providers.model_call import CallLog, read_stream
-from efr.providers.openai_errors import ErrorFacts
+from efr.providers.model_call import ModelCalls, Reader, Span, error_reader
 from efr.providers.provider import EventStream, Token
-from efr.providers.provider_json import NotJson, parse
-from efr.providers.retry import Sender, Verdict, send_with_retries, server_wait_s
+from efr.providers.retry import Verdict
 
 BASE_URL_KEY: Final = "compatible.base_url"
 _OVERFLOW: Final = re.compile(
@@ -66,6 +60,13 @@ _OVERFLOW: Final = re.compile(
     re.IGNORECASE,
 )
 _OVERFLOW_TYPE: Final = "exceed_context_size_error"
+
+_DIFFERENCES: Final[Sequence[tuple[str, Callable[[BodyForm], BodyForm]]]] = (
+    ("stream_options", lambda form: replace(form, asks_usage=False)),
+    ("max_completion_tokens", lambda form: replace(form, limit_name="max_completion_tokens")),
+    ("parallel_tool_calls", lambda form: replace(form, says_parallel=False)),
+    ("reasoning_content", lambda form: replace(form, returns_reasoning=True)),
+)  # what a refusal names, and the form that its server takes
 
 OptionalToken = Callable[[], Token | None]
 """The stored key, or None: this provider's key is optional."""
@@ -93,69 +94,64 @@ def base_url_of(backend: CompatibleBackend) -> str:
 class ChatProvider:
     """One compatible server."""
 
-    def __init__(
-        self,
-        backend: CompatibleBackend,
-        token: OptionalToken,
-        models: Callable[[], Sequence[ModelFacts]],
-        sender: Sender,
-        keys: KeyWatch,
-        calls: CallLog,
-    ) -> None:
+    def __init__(self, backend: CompatibleBackend, token: OptionalToken, calls: ModelCalls) -> None:
         self._backend = backend
         self._token = token
-        self._models = models
-        self._sender = sender
-        self._keys = keys
         self._calls = calls
-        self._asks_usage = True  # written once by whichever call learns otherwise
+        self._forms: dict[str, BodyForm] = {}  # by model; what its server was found to take
 
     @property
     def id(self) -> str:
         return "compatible"
 
     def models(self) -> Sequence[ModelFacts]:
-        return self._models()
+        return self._calls.models()
 
     def default_edit_tool(self) -> EditTool:
         return "edit"
 
     def stream(self, request: Request, cancel: Cancel) -> EventStream:
         """One model call."""
-        gap = self._calls.begin(request)
-        generation = self._keys.begin()
-        token = self._token()
-        try:
-            answer = self._open(request, token, cancel)
-        except Unauthorized:
-            self._keys.call_refused(generation)
-            raise
-        self._calls.answered(self.id, request, answer.header("x-request-id"), gap)
-        reader = ChatReader(self._error_reader(request, token), _id_seed(request))
-        if "json" in (answer.header("content-type") or ""):
-            yield from _whole_answer(answer, reader)
-            self._keys.call_worked(generation)
-            return
-        yield from read_stream(
-            answer, reader, lambda: self._keys.call_worked(generation), self._sender.transcript
-        )
 
-    def _open(self, request: Request, token: Token | None, cancel: Cancel) -> HttpAnswer:
-        judge = self._judge(request, token)
-        try:
-            return send_with_retries(
-                self._sender, self._call(request, token, self._asks_usage), cancel, judge
-            )
-        except ApiError as exc:
-            refused = exc.status in (400, 422) and "stream_options" in exc.message
-            if not refused or not self._asks_usage:
-                raise
-        self._asks_usage = False
-        return send_with_retries(self._sender, self._call(request, token, False), cancel, judge)
+        def judge_event(facts: ErrorFacts) -> ProviderError:
+            if _is_overflow(facts):
+                return ContextOverflow(facts.message)
+            return openai_errors.judge_event(facts, request.model, self._calls.now_us())
 
-    def _call(self, request: Request, token: Token | None, usage: bool) -> HttpCall:
+        def begin(span: Span) -> tuple[HttpAnswer, Reader]:
+            token = self._token()
+            answer = self._open(span, request, token, cancel)
+            reader = ChatReader(error_reader(_secret(token), judge_event), _id_seed(request))
+            return answer, reader
+
+        return self._calls.run(request, begin)
+
+    def _open(
+        self, span: Span, request: Request, token: Token | None, cancel: Cancel
+    ) -> HttpAnswer:
+        """Sends; after a refusal that names a known difference, in the form it asks for."""
+
+        def judge(status: int, facts: ErrorFacts, wait_s: float | None) -> Verdict:
+            if status == 400 and _is_overflow(facts):
+                return Verdict(ContextOverflow(facts.message))
+            now_us = self._calls.now_us()
+            return openai_errors.judge_status(status, facts, request.model, wait_s, now_us)
+
+        form = self._forms.get(request.model, BodyForm())
+        call = self._call(request, token, form)
+        while True:
+            try:
+                return self._calls.send(span, call, cancel, _secret(token), judge)
+            except ApiError as exc:
+                form = form_after(exc, form)
+                again = self._call(request, token, form)
+                if again.body == call.body:
+                    raise
+            self._forms[request.model], call = form, again
+
+    def _call(self, request: Request, token: Token | None, form: BodyForm) -> HttpCall:
         url = join_url(base_url_of(self._backend), "/chat/completions")
-        facts = next((facts for facts in self.models() if facts.id == request.model), None)
+        facts = self._calls.facts(request.model)
         limits = [request.max_output_tokens, facts.max_output_tokens if facts else None]
         limit = min((limit for limit in limits if limit is not None), default=None)
         headers = {
@@ -163,45 +159,17 @@ class ChatProvider:
             "Accept": "text/event-stream",
             "Content-Type": "application/json",
         }
-        body = build_body(request, limit, usage)
+        body = build_body(request, limit, form)
         return HttpCall("POST", url, headers, body.encode(), record=True)
 
-    def _judge(
-        self, request: Request, token: Token | None
-    ) -> Callable[[HttpAnswer, bytes], Verdict]:
-        def judge(answer: HttpAnswer, body: bytes) -> Verdict:
-            now_us = self._sender.clock.now_us()
-            facts = openai_errors.read_body(body, answer.reason, _secret(token))
-            if answer.status == 400 and _is_overflow(facts):
-                return Verdict(ContextOverflow(facts.message))
-            wait_s = server_wait_s(answer.header, now_us)
-            return openai_errors.judge_status(answer.status, facts, request.model, wait_s, now_us)
 
-        return judge
-
-    def _error_reader(
-        self, request: Request, token: Token | None
-    ) -> Callable[[Json], ProviderError]:
-        def read_error(value: Json) -> ProviderError:
-            facts = openai_errors.read_value(value, "the answer failed", _secret(token))
-            if _is_overflow(facts):
-                return ContextOverflow(facts.message)
-            return openai_errors.judge_event(facts, request.model, self._sender.clock.now_us())
-
-        return read_error
-
-
-def _whole_answer(answer: HttpAnswer, reader: ChatReader) -> EventStream:
-    try:
-        value = parse(answer.read_all().decode("utf-8", "replace"))
-    except NotJson as exc:
-        raise DecodeFailed(str(exc)) from exc
-    if not isinstance(value, dict):
-        raise DecodeFailed("an answer that is no object")
-    yield from reader.feed_value(value)
-    yield from reader.end()
-    if not reader.finished:
-        raise Incomplete
+def form_after(refusal: ApiError, form: BodyForm) -> BodyForm:
+    """The form that a refusal asks for; the same when it says nothing of it."""
+    if refusal.status in (400, 422):
+        for named, change in _DIFFERENCES:
+            if named in refusal.message and change(form) != form:
+                return change(form)
+    return form
 
 
 def _is_overflow(facts: ErrorFacts) -> bool:

@@ -6,6 +6,7 @@ Pure. The mapping is written down in chat_completions.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
@@ -13,6 +14,7 @@ from efr.providers.canonical import (
     Block,
     ImageBlock,
     Json,
+    ReasoningBlock,
     Request,
     TextBlock,
     ToolCallBlock,
@@ -27,23 +29,33 @@ _BLANK_LINE: Final = "\n\n"
 ChatMessage = dict[str, Json]
 
 
-def build_body(request: Request, max_tokens: int | None, usage: bool) -> str:
-    """The JSON text of the body. usage: ask for the count of tokens."""
-    parallel = request.provider_options.get("parallel_tool_calls")
+@dataclass(frozen=True)
+class BodyForm:
+    """Where the bodies of servers differ."""
+
+    asks_usage: bool = True  # for the count of tokens
+    limit_name: str = "max_tokens"
+    says_parallel: bool = True  # passes the option parallel_tool_calls on
+    returns_reasoning: bool = False
+
+
+def build_body(request: Request, max_tokens: int | None, form: BodyForm) -> str:
+    """The JSON text of the body."""
+    parallel = request.provider_options.get("parallel_tool_calls") if form.says_parallel else None
     members: dict[str, Json] = {
         "model": request.model,
-        "messages": list(chat_messages(request)),
+        "messages": list(chat_messages(request, form.returns_reasoning)),
         "tools": [_tool(tool) for tool in request.tools] or None,
         "parallel_tool_calls": parallel if isinstance(parallel, bool) and request.tools else None,
-        "max_tokens": max_tokens,
+        form.limit_name: max_tokens,
         "reasoning_effort": request.effort,
         "stream": True,
-        "stream_options": {"include_usage": True} if usage else None,
+        "stream_options": {"include_usage": True} if form.asks_usage else None,
     }
     return compact({name: value for name, value in members.items() if value is not None})
 
 
-def chat_messages(request: Request) -> Iterator[ChatMessage]:
+def chat_messages(request: Request, returns_reasoning: bool = False) -> Iterator[ChatMessage]:
     """System, then the messages: every call answered right behind it, adjacent roles merged."""
     if request.system:
         yield {"role": "system", "content": request.system}
@@ -58,7 +70,7 @@ def chat_messages(request: Request) -> Iterator[ChatMessage]:
         else:
             calls = [block for block in blocks if isinstance(block, ToolCallBlock)]
             open_ids = [call.call_id for call in calls]
-            yield from _assistant(blocks, calls)
+            yield from _assistant(blocks, calls, returns_reasoning)
     yield from _results([], open_ids)
 
 
@@ -81,13 +93,18 @@ def _user(blocks: Sequence[Block]) -> Iterator[ChatMessage]:
         yield {"role": "user", "content": _BLANK_LINE.join(texts)}
 
 
-def _assistant(blocks: Sequence[Block], calls: Sequence[ToolCallBlock]) -> Iterator[ChatMessage]:
-    text = _BLANK_LINE.join(_texts(blocks))
+def _assistant(
+    blocks: Sequence[Block], calls: Sequence[ToolCallBlock], returns_reasoning: bool
+) -> Iterator[ChatMessage]:
+    message: ChatMessage = {"role": "assistant", "content": _BLANK_LINE.join(_texts(blocks))}
     if calls:
-        tool_calls = [_call(call) for call in calls]
-        yield {"role": "assistant", "content": text, "tool_calls": tool_calls}
-    elif text:
-        yield {"role": "assistant", "content": text}
+        message["tool_calls"] = [_call(call) for call in calls]
+    elif not message["content"]:
+        return
+    if returns_reasoning:
+        thoughts = [block.text for block in blocks if isinstance(block, ReasoningBlock)]
+        message["reasoning_content"] = _BLANK_LINE.join(thoughts)
+    yield message
 
 
 def _texts(blocks: Sequence[Block]) -> list[str]:

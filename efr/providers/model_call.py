@@ -10,19 +10,25 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
+from efr.base.cancel import Cancel
 from efr.base.clock import Clock
-from efr.providers.canonical import Request, StreamEvent
-from efr.providers.errors import Incomplete, InvalidStream
-from efr.providers.http import HttpAnswer
+from efr.providers.canonical import Json, ModelFacts, Request, StreamEvent
+from efr.providers.error_facts import ErrorFacts, read_body, read_value
+from efr.providers.errors import Incomplete, InvalidStream, ProviderError, Unauthorized
+from efr.providers.http import HttpAnswer, HttpCall
+from efr.providers.key_watch import KeyWatch
 from efr.providers.provider import EventStream
+from efr.providers.retry import Sender, Verdict, send_with_retries, server_wait_s
 from efr.providers.sse import EventTooLarge, ServerEvent, SseDecoder
 from efr.providers.transcript import Transcript
 
 log = logging.getLogger("efr.providers")
 
+_REQUEST_ID_HEADERS: Final = ("x-request-id", "request-id")
 _CONVERSATIONS_MAX: Final = 256  # whose last call is remembered for the log; older ones start anew
 
 
@@ -38,17 +44,26 @@ class Reader(Protocol):
         ...
 
 
+ReadError = Callable[[Json], ProviderError]
+"""Makes the class of an error out of an event or an error object."""
+
+JudgeStatus = Callable[[int, ErrorFacts, float | None], Verdict]
+"""What a status other than 2xx means; the last is the wait that a header asks for."""
+
+
 class CallLog:
-    """Writes the span lines; any thread."""
+    """When each conversation's last call began; any thread."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lock = threading.Lock()
         self._last: OrderedDict[str, float] = OrderedDict()
 
-    def begin(self, request: Request) -> str:
-        """Notes the start of a call; the text of its gap."""
-        key = request.conversation_id
+    def begin(self, provider: str, request: Request) -> Span:
+        """Notes the start of a call."""
+        return Span(provider, request.model, self._gap(request.conversation_id))
+
+    def _gap(self, key: str | None) -> str:
         if key is None:
             return ""
         now = self._clock.monotonic()
@@ -59,14 +74,83 @@ class CallLog:
                 self._last.popitem(last=False)
         return "" if before is None else f" gap_ms={round((now - before) * 1000)}"
 
-    def answered(self, provider: str, request: Request, request_id: str | None, gap: str) -> None:
+
+@dataclass
+class Span:
+    """The log line of one call: written once, when its answer begins or when there is none."""
+
+    provider: str
+    model: str
+    gap: str
+    request_id: str = "-"  # of the newest answer, also of one that refused
+
+    def heard(self, answer: HttpAnswer) -> None:
+        ids = (answer.header(name) for name in _REQUEST_ID_HEADERS)
+        self.request_id = next((one for one in ids if one), "-")
+
+    def write(self, failure: Exception | None = None) -> None:
         log.info(
-            "provider_request provider=%s model=%s request_id=%s%s",
-            provider,
-            request.model,
-            request_id or "-",
-            gap,
+            "provider_request provider=%s model=%s request_id=%s%s%s",
+            self.provider,
+            self.model,
+            self.request_id,
+            self.gap,
+            f" failed={type(failure).__name__}" if failure is not None else "",
         )
+
+
+@dataclass(frozen=True)
+class ModelCalls:
+    """What the calls of one provider go through."""
+
+    provider: str
+    models: Callable[[], Sequence[ModelFacts]]
+    sender: Sender
+    keys: KeyWatch
+    log: CallLog
+
+    def facts(self, model: str) -> ModelFacts | None:
+        return next((facts for facts in self.models() if facts.id == model), None)
+
+    def now_us(self) -> int:
+        return self.sender.clock.now_us()
+
+    def run(
+        self, request: Request, begin: Callable[[Span], tuple[HttpAnswer, Reader]]
+    ) -> EventStream:
+        """One model call: begin sends it, then its answer is read. Notes how the key fared."""
+        span = self.log.begin(self.provider, request)
+        generation = self.keys.begin()
+        try:
+            answer, reader = begin(span)
+        except ProviderError as exc:
+            if isinstance(exc, Unauthorized):
+                self.keys.call_refused(generation)
+            span.write(exc)
+            raise
+        span.write()
+        yield from read_stream(
+            answer, reader, lambda: self.keys.call_worked(generation), self.sender.transcript
+        )
+
+    def send(
+        self, span: Span, call: HttpCall, cancel: Cancel, secret: str | None, judge: JudgeStatus
+    ) -> HttpAnswer:
+        """The first answer of status 2xx. Raises what the judge made of another, Cancelled."""
+
+        def read(answer: HttpAnswer, body: bytes) -> Verdict:
+            span.heard(answer)
+            facts = read_body(body, answer.reason, secret)
+            return judge(answer.status, facts, server_wait_s(answer.header, self.now_us()))
+
+        answer = send_with_retries(self.sender, call, cancel, read)
+        span.heard(answer)
+        return answer
+
+
+def error_reader(secret: str | None, judge: Callable[[ErrorFacts], ProviderError]) -> ReadError:
+    """Reads an error inside a stream."""
+    return lambda value: judge(read_value(value, "the answer failed", secret))
 
 
 def read_stream(
@@ -80,32 +164,41 @@ def read_stream(
     Raises Incomplete, InvalidStream, DecodeFailed, TransportFailed, Cancelled, and the reader's
     errors.
     """
-    decoder = SseDecoder()
     seen = False
     try:
-        for chunk in answer.chunks():
-            for event in _events(decoder, chunk):
-                out = list(reader.feed(event))
-                if not seen:
-                    seen = True
-                    at_first()
-                if reader.finished:
-                    answer.finish()
-                if transcript is not None:
-                    for one in out:
-                        transcript.event(one)
-                yield from out
-                if reader.finished:
-                    return
-        yield from reader.end()
+        for event in _server_events(answer):
+            out = list(reader.feed(event))
+            if not seen:
+                seen = True
+                at_first()
+            if reader.finished:
+                answer.finish()
+            yield from _recorded(out, transcript)
+            if reader.finished:
+                return
+        yield from _recorded(list(reader.end()), transcript)
         if not reader.finished:
             raise Incomplete
     finally:
         answer.close()
 
 
-def _events(decoder: SseDecoder, chunk: bytes) -> list[ServerEvent]:
-    try:
-        return decoder.feed(chunk)
-    except EventTooLarge as exc:
-        raise InvalidStream("an event that is too large") from exc
+def _server_events(answer: HttpAnswer) -> Iterator[ServerEvent]:
+    """The events of a stream; a server that answers in one piece has sent one event."""
+    if "json" in (answer.header("content-type") or ""):
+        yield ServerEvent("message", answer.read_all().decode("utf-8", "replace"))
+        return
+    decoder = SseDecoder()
+    for chunk in answer.chunks():
+        try:
+            events = decoder.feed(chunk)
+        except EventTooLarge as exc:
+            raise InvalidStream("an event that is too large") from exc
+        yield from events
+
+
+def _recorded(events: list[StreamEvent], transcript: Transcript | None) -> Iterator[StreamEvent]:
+    if transcript is not None:
+        for event in events:
+            transcript.event(event)
+    yield from events

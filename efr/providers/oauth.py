@@ -19,9 +19,9 @@ from urllib.parse import urlencode
 
 from efr.base.cancel import Cancel
 from efr.providers.credentials import RECORD_VERSION, OauthTokens
+from efr.providers.error_facts import KEY_PLACEHOLDER
 from efr.providers.errors import DecodeFailed, TokenFailed, TransportFailed
 from efr.providers.http import HttpAnswer, HttpCall
-from efr.providers.openai_errors import KEY_PLACEHOLDER
 from efr.providers.provider_json import NotJson, parse
 from efr.providers.retry import Sender, Verdict, send_with_retries
 

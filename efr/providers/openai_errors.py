@@ -1,23 +1,16 @@
 """What an OpenAI-shaped error means: class, and whether and when to try again.
 
-Pure; shared by the Responses API and by compatible servers. Bodies come in several shapes; the
-server's message is cut and loses the key before it enters an error.
+Pure; shared by the Responses API and by compatible servers.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from efr.providers import errors as err
-from efr.providers.canonical import Json
-from efr.providers.provider_json import NotJson, parse
+from efr.providers.error_facts import ErrorFacts
 from efr.providers.retry import NOT_ACTED_ON, Verdict
-
-MESSAGE_MAX_CHARS: Final = 1000
-KEY_PLACEHOLDER: Final = "[key]"
 
 _SPENT: Final = frozenset(
     {
@@ -38,58 +31,6 @@ _TRY_AGAIN: Final = re.compile(
     r"try again in (?:(?P<ms>[\d.]+)\s*ms|(?:(?P<m>\d+)\s*m)?\s*(?:(?P<s>[\d.]+)\s*s)?)",
     re.IGNORECASE,
 )
-
-
-@dataclass(frozen=True)
-class ErrorFacts:
-    """What an error body or event says."""
-
-    message: str
-    code: str | None = None
-    type: str | None = None
-    resets_at: float | None = None  # seconds since 1970
-    resets_in_s: float | None = None
-
-    @property
-    def names(self) -> frozenset[str]:
-        return frozenset(name for name in (self.code, self.type) if name)
-
-
-def scrub(message: str, secret: str | None) -> str:
-    """The message without the key, cut to its limit."""
-    if secret:
-        message = message.replace(secret, KEY_PLACEHOLDER)
-    return message[:MESSAGE_MAX_CHARS]
-
-
-def read_body(body: bytes, reason: str, secret: str | None) -> ErrorFacts:
-    """The facts of an error body of any known shape; the status reason when it has none."""
-    text = body.decode("utf-8", "replace")
-    try:
-        value = parse(text)
-    except NotJson:
-        return ErrorFacts(scrub(text.strip() or reason, secret))
-    return read_value(value, reason, secret)
-
-
-def read_value(value: Json, reason: str, secret: str | None) -> ErrorFacts:
-    """The same for a parsed value, such as an event of a stream."""
-    if isinstance(value, dict):
-        for name in ("error", "detail"):
-            if value.get(name):
-                value = value[name]
-                break
-    if isinstance(value, str):
-        return ErrorFacts(scrub(value or reason, secret))
-    if not isinstance(value, dict):
-        return ErrorFacts(reason)
-    return ErrorFacts(
-        message=scrub(_text(value, "message") or reason, secret),
-        code=_text(value, "code"),
-        type=_text(value, "type"),
-        resets_at=_number(value, "resets_at"),
-        resets_in_s=_number(value, "resets_in_seconds"),
-    )
 
 
 def judge_status(
@@ -141,17 +82,3 @@ def _float(text: str | None, unit: float) -> float | None:
         return float(text) * unit if text else None
     except ValueError:
         return None
-
-
-def _text(value: Mapping[str, Json], name: str) -> str | None:
-    member = value.get(name)
-    if isinstance(member, int) and not isinstance(member, bool):
-        return str(member)  # some servers number their codes
-    return member if isinstance(member, str) and member else None
-
-
-def _number(value: Mapping[str, Json], name: str) -> float | None:
-    member = value.get(name)
-    if isinstance(member, bool) or not isinstance(member, int | float):
-        return None
-    return float(member)

@@ -6,21 +6,21 @@ read in openai_stream, errors in openai_errors; this module sends, authorizes an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from efr.base.cancel import Cancel
 from efr.providers import openai_errors
-from efr.providers.canonical import EditTool, Json, ModelFacts, Request
+from efr.providers.canonical import EditTool, ModelFacts, Request
+from efr.providers.error_facts import ErrorFacts
 from efr.providers.errors import ProviderError, Unauthorized
 from efr.providers.http import HttpAnswer, HttpCall, join_url
-from efr.providers.key_watch import KeyWatch
-from efr.providers.model_call import CallLog, read_stream
+from efr.providers.model_call import ModelCalls, Reader, Span, error_reader
 from efr.providers.openai_request import BodyFacts, build_body, cache_key
 from efr.providers.openai_stream import ResponsesReader
 from efr.providers.provider import EventStream, Token, TokenSource
-from efr.providers.retry import Sender, Verdict, send_with_retries, server_wait_s
+from efr.providers.retry import Verdict
 
 SUBSCRIPTION_BASE_URL: Final = "https://chatgpt.com/backend-api/codex"
 API_BASE_URL: Final = "https://api.openai.com/v1"
@@ -49,20 +49,9 @@ def authorize(backend: Backend, token: Token) -> dict[str, str]:
 class ResponsesProvider:
     """One backend of the Responses API."""
 
-    def __init__(
-        self,
-        backend: Backend,
-        tokens: TokenSource,
-        models: Callable[[], Sequence[ModelFacts]],
-        sender: Sender,
-        keys: KeyWatch,
-        calls: CallLog,
-    ) -> None:
+    def __init__(self, backend: Backend, tokens: TokenSource, calls: ModelCalls) -> None:
         self._backend = backend
         self._tokens = tokens
-        self._models = models
-        self._sender = sender
-        self._keys = keys
         self._calls = calls
 
     @property
@@ -70,45 +59,40 @@ class ResponsesProvider:
         return self._backend.id
 
     def models(self) -> Sequence[ModelFacts]:
-        return self._models()
+        return self._calls.models()
 
     def default_edit_tool(self) -> EditTool:
         return "apply_patch"
 
     def stream(self, request: Request, cancel: Cancel) -> EventStream:
         """One model call; a refused token that can be refreshed is refreshed once."""
-        gap = self._calls.begin(request)
-        generation = self._keys.begin()
-        try:
-            answer, secret = self._open(request, cancel)
-        except Unauthorized:
-            self._keys.call_refused(generation)
-            raise
-        self._calls.answered(self.id, request, answer.header("x-request-id"), gap)
-        reader = ResponsesReader(self._error_reader(request, secret))
-        yield from read_stream(
-            answer, reader, lambda: self._keys.call_worked(generation), self._sender.transcript
-        )
 
-    def _open(self, request: Request, cancel: Cancel) -> tuple[HttpAnswer, str]:
+        def judge_event(facts: ErrorFacts) -> ProviderError:
+            return openai_errors.judge_event(facts, request.model, self._calls.now_us())
+
+        def begin(span: Span) -> tuple[HttpAnswer, Reader]:
+            answer, secret = self._open(span, request, cancel)
+            return answer, ResponsesReader(error_reader(secret, judge_event))
+
+        return self._calls.run(request, begin)
+
+    def _open(self, span: Span, request: Request, cancel: Cancel) -> tuple[HttpAnswer, str]:
         token = self._tokens.access_token(cancel)
         try:
-            return self._send(request, token, cancel), token.secret
+            return self._send(span, request, token, cancel), token.secret
         except Unauthorized:
             if not self._tokens.refreshable:
                 raise
         self._tokens.invalidate(token.secret)
         token = self._tokens.access_token(cancel)
-        return self._send(request, token, cancel), token.secret
+        return self._send(span, request, token, cancel), token.secret
 
-    def _send(self, request: Request, token: Token, cancel: Cancel) -> HttpAnswer:
-        def judge(answer: HttpAnswer, body: bytes) -> Verdict:
-            now_us = self._sender.clock.now_us()
-            facts = openai_errors.read_body(body, answer.reason, token.secret)
-            wait_s = server_wait_s(answer.header, now_us)
-            return openai_errors.judge_status(answer.status, facts, request.model, wait_s, now_us)
+    def _send(self, span: Span, request: Request, token: Token, cancel: Cancel) -> HttpAnswer:
+        def judge(status: int, facts: ErrorFacts, wait_s: float | None) -> Verdict:
+            now_us = self._calls.now_us()
+            return openai_errors.judge_status(status, facts, request.model, wait_s, now_us)
 
-        return send_with_retries(self._sender, self._call(request, token), cancel, judge)
+        return self._calls.send(span, self._call(request, token), cancel, token.secret, judge)
 
     def _call(self, request: Request, token: Token) -> HttpCall:
         headers = {
@@ -124,7 +108,7 @@ class ResponsesProvider:
         return HttpCall("POST", url, headers, body.encode(), record=True)
 
     def _body_facts(self, request: Request) -> BodyFacts:
-        facts = next((facts for facts in self.models() if facts.id == request.model), None)
+        facts = self._calls.facts(request.model)
         limit = request.max_output_tokens
         if facts is not None and facts.max_output_tokens is not None:
             limit = facts.max_output_tokens
@@ -132,10 +116,3 @@ class ResponsesProvider:
             freeform=facts is not None and facts.freeform_tools,
             max_output_tokens=None if self._backend.subscription else limit,
         )
-
-    def _error_reader(self, request: Request, secret: str) -> Callable[[Json], ProviderError]:
-        def read_error(value: Json) -> ProviderError:
-            facts = openai_errors.read_value(value, "the answer failed", secret)
-            return openai_errors.judge_event(facts, request.model, self._sender.clock.now_us())
-
-        return read_error

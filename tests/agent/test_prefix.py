@@ -37,7 +37,7 @@ def messages(request: Request) -> list[str]:
 
 
 def completions(request: Request) -> list[str]:
-    body = json.loads(chat_request.build_body(request, 1000, True))
+    body = json.loads(chat_request.build_body(request, 1000, chat_request.BodyForm()))
     return [json.dumps(one) for one in [body["tools"], *body["messages"]]]
 
 

@@ -15,7 +15,7 @@ from efr.providers.canonical import ModelFacts, Request, StreamEvent
 from efr.providers.chat_completions import ChatProvider, CompatibleBackend
 from efr.providers.http import HttpClient
 from efr.providers.key_watch import KeyWatch
-from efr.providers.model_call import CallLog
+from efr.providers.model_call import CallLog, ModelCalls
 from efr.providers.openai_responses import Backend, ResponsesProvider
 from efr.providers.provider import Provider, Token
 from efr.providers.retry import Sender
@@ -81,27 +81,23 @@ class Bench:
             headers or {},
             subscription,
         )
-        return ResponsesProvider(
-            backend, tokens or FakeTokens(), lambda: models, self.sender, self.keys, self.calls
-        )
+        return ResponsesProvider(backend, tokens or FakeTokens(), self._calls(backend.id, models))
 
     def messages(
         self, models: tuple[ModelFacts, ...] = (), ttl: CacheTtl = "auto"
     ) -> MessagesProvider:
         backend = AnthropicBackend(self.server.base_url, None, Lifetimes(ttl))
-        return MessagesProvider(
-            backend, FakeTokens(), lambda: models, self.sender, self.keys, self.calls
-        )
+        return MessagesProvider(backend, FakeTokens(), self._calls("anthropic-api", models))
 
     def chat(self, key: str | None = SECRET, models: tuple[ModelFacts, ...] = ()) -> ChatProvider:
         return ChatProvider(
             CompatibleBackend(self.server.base_url),
             lambda: None if key is None else Token(key),
-            lambda: models,
-            self.sender,
-            self.keys,
-            self.calls,
+            self._calls("compatible", models),
         )
+
+    def _calls(self, provider: str, models: tuple[ModelFacts, ...]) -> ModelCalls:
+        return ModelCalls(provider, lambda: models, self.sender, self.keys, self.calls)
 
     def run(self, provider: Provider, request: Request) -> list[StreamEvent]:
         return list(provider.stream(request, self.cancel))

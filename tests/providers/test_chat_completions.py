@@ -7,6 +7,7 @@ import logging
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from efr.providers.canonical import (
     Block,
@@ -29,7 +30,7 @@ from efr.providers.canonical import (
     UsageEvent,
     fold,
 )
-from efr.providers.chat_request import build_body
+from efr.providers.chat_request import BodyForm, build_body
 from efr.providers.chat_stream import ChatReader
 from efr.providers.errors import (
     ApiError,
@@ -61,7 +62,7 @@ def assistant(*blocks: Block) -> Message:
 
 def messages(*given: Message, **more: Any) -> Any:
     request = Request("qwen", given, **{"tools": (SHELL,)} | more)
-    return json.loads(build_body(request, None, usage=True))["messages"]
+    return json.loads(build_body(request, None, BodyForm()))["messages"]
 
 
 # --- requests ---
@@ -175,17 +176,76 @@ def test_images_and_withdrawn_tools() -> None:
     ]
 
 
-def test_a_server_that_refuses_the_usage_option_is_asked_without_it_from_then_on(
-    bench: Bench,
-) -> None:
-    body = {"error": {"message": "Unrecognized request argument: stream_options"}}
-    bench.server.play([{"error": {"status": 400, "body": body}}, {"pieces": [{"text": "a"}]}, OK])
-    provider = bench.chat()
-    bench.run(provider, REQUEST)
-    bench.run(provider, REQUEST)
+def refused(status: int, body: Any) -> dict[str, Any]:
+    return {"error": {"status": status, "body": body}}
 
-    asked = ["stream_options" in sent for sent in bench.server.bodies()]
-    assert asked == [True, False, False]
+
+ASKED = {
+    "max_tokens": 50,
+    "stream_options": {"include_usage": True},
+    "parallel_tool_calls": False,
+    "reasoning_content": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("refusal", "change"),
+    [
+        (
+            refused(400, {"error": {"message": "Unrecognized request argument: stream_options"}}),
+            {"stream_options": None},
+        ),
+        (  # FastAPI
+            refused(422, {"detail": [{"loc": ["body", "stream_options"], "msg": "not permitted"}]}),
+            {"stream_options": None},
+        ),
+        (  # Mistral
+            refused(400, {"message": {"detail": [{"loc": ["body", "parallel_tool_calls"]}]}}),
+            {"parallel_tool_calls": None},
+        ),
+        (  # OpenAI's newer models
+            refused(400, {"error": {"message": "Use 'max_completion_tokens' instead."}}),
+            {"max_tokens": None, "max_completion_tokens": 50},
+        ),
+        (  # DeepSeek
+            refused(400, {"error": {"message": "Missing `reasoning_content` in message 1"}}),
+            {"reasoning_content": "hm"},
+        ),
+    ],
+)
+def test_a_server_that_names_a_difference_is_asked_in_its_form_from_then_on(
+    bench: Bench, refusal: Any, change: dict[str, Any]
+) -> None:
+    bench.server.play([refusal, OK, OK, OK])
+    request = Request(
+        "qwen",
+        (user("a"), assistant(ReasoningBlock("hm"), TextBlock("b")), user("c")),
+        tools=(SHELL,),
+        max_output_tokens=50,
+        provider_options={"parallel_tool_calls": False},
+    )
+    provider = bench.chat()
+    bench.run(provider, request)
+    bench.run(provider, request)
+    bench.run(provider, replace(request, model="another"))
+
+    asked = [
+        {name: sent.get(name) for name in (*ASKED, *change)}
+        | {"reasoning_content": sent["messages"][1].get("reasoning_content")}
+        for sent in bench.server.bodies()
+    ]
+    plain = {name: ASKED.get(name) for name in (*ASKED, *change)}
+    assert asked == [plain, plain | change, plain | change, plain]
+
+
+def test_a_refusal_that_no_form_changes_is_final(bench: Bench) -> None:
+    both = refused(400, {"error": {"message": "no stream_options, no max_completion_tokens"}})
+    bench.server.play([both, both, both, OK])
+
+    error = failure(bench)
+
+    assert isinstance(error, ApiError)
+    assert len(bench.server.requests()) == 2  # there is no limit to name otherwise
 
 
 # --- streams ---

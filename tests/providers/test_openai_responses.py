@@ -402,15 +402,20 @@ def test_the_span_tells_the_gap_between_calls_of_a_conversation(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "efr.providers")
-    bench.server.play([OK, OK])
+    refused = refusal(400, told("x"), **{"x-request-id": "req_no"})
+    bench.server.play([OK, OK, refused])
     provider = bench.responses()
     bench.run(provider, REQUEST)
     bench.clock.advance(12.5)
     bench.run(provider, REQUEST)
+    with pytest.raises(ApiError):
+        bench.run(provider, REQUEST)
 
     assert caplog.messages == [
         "provider_request provider=openai-api model=gpt-5.5 request_id=req_1",
         "provider_request provider=openai-api model=gpt-5.5 request_id=req_2 gap_ms=12500",
+        "provider_request provider=openai-api model=gpt-5.5 request_id=req_no gap_ms=0"
+        " failed=ApiError",
     ]
 
 

@@ -1,0 +1,90 @@
+"""What an error answer says, in whatever shape it comes. Pure.
+
+Shared by every API; what the facts mean is each API's own question. A message is cut and loses
+the key before it enters an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from efr.providers.canonical import Json
+from efr.providers.provider_json import NotJson, compact, parse
+
+MESSAGE_MAX_CHARS: Final = 1000
+KEY_PLACEHOLDER: Final = "[key]"
+
+
+@dataclass(frozen=True)
+class ErrorFacts:
+    """What an error body or event says."""
+
+    message: str
+    code: str | None = None
+    type: str | None = None
+    detail_code: str | None = None  # details.error_code of Anthropic
+    resets_at: float | None = None  # seconds since 1970
+    resets_in_s: float | None = None
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(name for name in (self.code, self.type) if name)
+
+
+def read_body(body: bytes, reason: str, secret: str | None) -> ErrorFacts:
+    """The facts of an error body of any known shape; the status reason when it has none."""
+    text = body.decode("utf-8", "replace")
+    try:
+        value = parse(text)
+    except NotJson:
+        return ErrorFacts(_scrub(text.strip() or reason, secret))
+    return read_value(value, reason, secret)
+
+
+def read_value(value: Json, reason: str, secret: str | None) -> ErrorFacts:
+    """The same for a parsed value, such as an event of a stream."""
+    if isinstance(value, dict):
+        for name in ("error", "detail"):
+            if value.get(name):
+                value = value[name]
+                break
+    if not isinstance(value, dict):
+        return ErrorFacts(_scrub(_words(value) or reason, secret))
+    details = value.get("details")
+    return ErrorFacts(
+        message=_scrub(_words(value.get("message")) or reason, secret),
+        code=_text(value, "code"),
+        type=_text(value, "type"),
+        detail_code=_text(details, "error_code") if isinstance(details, dict) else None,
+        resets_at=_number(value, "resets_at"),
+        resets_in_s=_number(value, "resets_in_seconds"),
+    )
+
+
+def _scrub(message: str, secret: str | None) -> str:
+    if secret:
+        message = message.replace(secret, KEY_PLACEHOLDER)
+    return message[:MESSAGE_MAX_CHARS]
+
+
+def _words(value: Json) -> str:
+    """A message; FastAPI's lists of problems and other values are shown as they are."""
+    if isinstance(value, str):
+        return value
+    return compact(value) if isinstance(value, dict | list) and value else ""
+
+
+def _text(value: Mapping[str, Json], name: str) -> str | None:
+    member = value.get(name)
+    if isinstance(member, int) and not isinstance(member, bool):
+        return str(member)  # some servers number their codes
+    return member if isinstance(member, str) and member else None
+
+
+def _number(value: Mapping[str, Json], name: str) -> float | None:
+    member = value.get(name)
+    if isinstance(member, bool) or not isinstance(member, int | float):
+        return None
+    return float(member)
