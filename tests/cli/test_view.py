@@ -266,6 +266,24 @@ def test_another_client_may_answer(fake: FakeDaemon, start: Start) -> None:
     assert "y allow" not in terminal.text
 
 
+def test_an_answer_that_came_too_late_names_who_was_faster(fake: FakeDaemon, start: Start) -> None:
+    terminal, peer = begin(fake, start)
+    peer.call("make")
+    ask(peer)
+    terminal.wait_for("y allow")
+    terminal.type("y")
+    peer.expect("approval.respond")
+    peer.event("approval_resolved", call_id=CALL, decision="deny", origin="phone")
+    peer.refuse("approval.respond", "not_found", "the question is not open any more")
+
+    terminal.wait_for("✗ denied on phone")
+    peer.call_done("", is_error=True)
+    peer.say("then not")
+    peer.complete()
+    assert terminal.read_to_end() == 0
+    assert "was not taken" not in terminal.everything
+
+
 def test_the_question_of_the_turn_in_front_is_asked_here_too(
     fake: FakeDaemon, start: Start
 ) -> None:

@@ -179,7 +179,7 @@ class KeyRoute:
             return
         decision = t.ApprovalDecision(_DECISIONS[pressed])
         call_id, self._shown.asking = self._shown.asking, ""
-        view.answered(call_id)
+        view.answered(call_id, decision)
         if question.asked.interactive and decision is not t.ApprovalDecision.DENY and self._relay:
             self._relay.allowed(call_id)
 

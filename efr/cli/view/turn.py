@@ -75,7 +75,7 @@ class TurnView:
         self.interrupt_wanted = False
         self.refused_calls: list[str] = []  # what a script is told about
         self._front: dict[str, ev.ToolCallStarted] = {}  # calls of a turn that runs before ours
-        self._answered_here: set[str] = set()
+        self._answered_here: dict[str, t.ApprovalDecision] = {}
         self._interrupted: set[str] = set()  # turns that somebody asked to stop
         self._started_at: float | None = None
         self._asked_s = 0.0  # time that passed while the user was asked
@@ -204,17 +204,24 @@ class TurnView:
         """A line of our own in its role."""
         self.blocks.add(Kind.NOTE, note.rows(self.columns()))
 
-    def answered(self, call_id: str) -> None:
+    def answered(self, call_id: str, decision: t.ApprovalDecision) -> None:
         """The user answered the question here; the event that says so names no other client."""
-        self._answered_here.add(call_id)
+        self._answered_here[call_id] = decision
 
     def not_answered(self, call_id: str) -> None:
         """The daemon did not take the answer: the question is still open."""
-        self._answered_here.discard(call_id)
+        self._answered_here.pop(call_id, None)
 
     def is_answered(self, call_id: str) -> bool:
         """Whether the user answered that question here and the event is still to come."""
         return call_id in self._answered_here
+
+    def _answer_row(self, event: ev.ApprovalResolved) -> Line:
+        """Whose answer stands: another client's when the opposite was said here."""
+        here = self._answered_here.get(event.call_id)
+        no = t.ApprovalDecision.DENY
+        is_own = here is not None and (here is no) == (event.decision is no)
+        return card.answer_row(event.decision, "" if is_own else event.origin.value)
 
     # --- the turn -----------------------------------------------------------------------------
 
@@ -341,8 +348,7 @@ class TurnView:
         return call
 
     def _approval_resolved(self, event: ev.ApprovalResolved, now: float) -> None:
-        elsewhere = "" if event.call_id in self._answered_here else event.origin.value
-        call = self._close_question(event.call_id, card.answer_row(event.decision, elsewhere), now)
+        call = self._close_question(event.call_id, self._answer_row(event), now)
         if call is not None:
             call.allowed = event.decision is not t.ApprovalDecision.DENY
             call.refused = not call.allowed
@@ -389,8 +395,7 @@ class TurnView:
             name = call_name(call.tool, call.input, freeform=call.freeform)
             self._ask(card.Question(event, call.tool, name, in_front=True), now)
         elif isinstance(event, ev.ApprovalResolved):
-            elsewhere = "" if event.call_id in self._answered_here else event.origin.value
-            self._close_question(event.call_id, card.answer_row(event.decision, elsewhere), now)
+            self._close_question(event.call_id, self._answer_row(event), now)
         elif isinstance(event, ev.TurnInterruptRequested):
             self._interrupted.add(event.turn_id)
         elif isinstance(event, ev.ApprovalExpired):

@@ -186,7 +186,7 @@ def test_a_denied_call_shows_no_result() -> None:
     told = Told()
     told.call()
     told.ask()
-    told.view.answered(CALL)
+    told.view.answered(CALL, t.ApprovalDecision.DENY)
     told.event(ev.ApprovalResolved(TURN, CALL, t.ApprovalDecision.DENY, t.Origin.CLI))
     told.done(output="the user refused", is_error=True)
 
@@ -220,7 +220,7 @@ def test_a_question_that_was_written_whole_is_glued_to_its_answer() -> None:
     told.ask()
     told.view.commit_question()
     told.view.commit_question()
-    told.view.answered(CALL)
+    told.view.answered(CALL, t.ApprovalDecision.ALLOW)
     told.event(ev.ApprovalResolved(TURN, CALL, t.ApprovalDecision.ALLOW, t.Origin.CLI))
 
     assert told.rows == ["? run this command", "│ $ make", "✓ allowed"]
