@@ -117,6 +117,8 @@ class State:
         """A compaction comes before what waits. True: a worker must be started."""
         with self.lock:
             self.compaction = compaction
+            if self.stopping:  # the stop came just before it and did not see it
+                compaction.cancel.cancel()
             start = not self.working
             self.working = True
             return start

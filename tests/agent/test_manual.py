@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from efr.agent.accounting import estimate_request
+from efr.agent.queue import Compaction, State
 from efr.base.cancel import Cancel, Cancelled
 from efr.providers.canonical import Done, ModelFacts, TextDelta
 from efr.providers.errors import Overloaded, RateLimited
@@ -200,6 +201,30 @@ def test_a_stop_of_the_daemon_ends_a_compaction(world: World, talk: str) -> None
     world.provider.forget()
     world.provider.answers(summary())
     assert compact(world, talk).compaction.summary is not None
+
+
+def test_a_compaction_that_comes_with_the_stop_is_cancelled() -> None:
+    state = State()
+    state.stopping = True
+    late = Compaction("command", None)
+    assert state.begin(late)
+    assert late.cancel.cancelled
+    assert state.next(may_start=True) is late
+    assert state.next(may_start=True) is None
+
+
+def test_a_turn_that_was_stopped_counts_with_its_prompt(world: World) -> None:
+    held = Hold()
+    world.provider.answers([held, *answer("one")])
+    first = world.send("first")
+    held.wait()
+    world.interrupt(first.conversation_id)
+    world.wait_end(first.turn_id)
+    found = report(world, first.conversation_id)
+    assert found.counted is None
+    assert found.cache == t.ContextCache(calls=0, input_tokens=0)
+    kinds = [part.kind.value for part in found.estimate.parts]
+    assert kinds == ["system_prompt", "tools", "prompts"]
 
 
 def test_an_error_of_the_provider_keeps_its_code(world: World, talk: str) -> None:
