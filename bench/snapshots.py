@@ -36,7 +36,7 @@ class Bench:
         self.stores = folder / "data" / "snapshots"
         self._limits = Limits(10 << 20, 1_000_000, ignored=True)
         self._room = Snapshots(
-            self.stores, _ENV["PATH"], SystemClock(), (str(folder / "data"),), ".marker"
+            self.stores, _ENV["PATH"], SystemClock(), lambda: [str(folder / "data")], ".marker"
         )
         self.paths = generate(self.root, files)
         git(self.root, "init", "-q")

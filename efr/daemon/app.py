@@ -155,7 +155,14 @@ class Daemon:
         self._fatal = fatal
         self._started_at_us = outside.clock.now_us()
         self._looks = Looks(outside.clock)
-        self._upkeep = Upkeep(roots, outside.env, outside.clock, outside.ids)
+        self._upkeep = Upkeep(
+            roots,
+            outside.env,
+            outside.clock,
+            outside.ids,
+            _host(outside.env).home,
+            settings.current,
+        )
 
     def start(self, started: Started) -> None:
         """Starts everything; clients can connect when it returns. Raises what kept it from that."""
@@ -372,9 +379,7 @@ class Daemon:
         orphans = Every("taking the exits of orphans", ORPHANS_S, sweep, timer, self._clock)
         started.add("periodic work", orphans.stop)
         orphans.start()
-        self._upkeep.start(
-            started, store.readers, store.writer, timer, rooms.indexer, self._settings.current
-        )
+        self._upkeep.start(started, store.readers, store.writer, timer, rooms.indexer)
 
     def _start_config_watch(self, started: Started, providers: Providers) -> None:
         """Last of all: from here on a save of the settings is a reload."""

@@ -26,6 +26,7 @@ from efr.daemon.deleting import Deleter
 from efr.daemon.periodic import Every
 from efr.daemon.stopping import Started
 from efr.daemon.work import ConversationWork, NoJobs, NoUndos
+from efr.policy.paths import SECRETS_ELSEWHERE, SECRETS_IN_HOME
 from efr.shell.shells import Shells
 from efr.snapshots.room import Snapshots
 from efr.store import db, delete_snapshots, receipts
@@ -54,13 +55,21 @@ CALL_DIRS_US: Final = 86_400 * 1_000_000  # an empty directory of a call that en
 class Upkeep:
     """Built before the store is opened."""
 
-    def __init__(self, roots: Roots, env: Mapping[str, str], clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self,
+        roots: Roots,
+        env: Mapping[str, str],
+        clock: Clock,
+        ids: Ids,
+        home: str,
+        settings: Callable[[], Settings],
+    ) -> None:
         self._roots = roots
+        self._settings = settings
         self._clock = clock
         self._ids = ids
         folder, path = roots.data.path / "snapshots", env.get("PATH", os.defpath)
-        own = (roots.data, roots.state, roots.runtime)
-        left_alone = [os.path.realpath(root.path) for root in own]
+        left_alone = partial(left_out, roots, home, settings)
         self.snapshots = Snapshots(folder, path, clock, left_alone, MARKER)
         forgetting = delete_snapshots.Snapshots(folder, path, self.snapshots.gates.enter)
         self._deletes = Deletes(places_of(roots, MARKER), forgetting, clock)
@@ -108,10 +117,9 @@ class Upkeep:
         writer: StoreWriter,
         timer: Timer,
         indexer: Indexer,
-        settings: Callable[[], Settings],
     ) -> None:
         """The background work; last of a start."""
-        tidier = SnapshotCollector(self.snapshots, lambda: settings().snapshot)
+        tidier = SnapshotCollector(self.snapshots, lambda: self._settings().snapshot)
         started.add("the snapshot collector", lambda deadline: tidier.stop())
         tidier.start()
         collector = Collector(self._roots.recordings, readers, writer, self._clock)
@@ -138,6 +146,18 @@ class Upkeep:
 
     def _remove_call_dirs(self) -> None:
         remove_empty(self._roots.runtime.path / "sbx", self._clock.now_us() - CALL_DIRS_US)
+
+
+def left_out(roots: Roots, home: str, settings: Callable[[], Settings]) -> list[str]:
+    """What no snapshot holds: efr's own files and secrets, also where links of them lead."""
+    own = [str(root.path) for root in (roots.data, roots.state, roots.runtime)]
+    kept_in_home = [f"{os.path.realpath(home)}/{name}" for name in SECRETS_IN_HOME]
+    told = [
+        os.path.realpath(home) + path[1:] if path.startswith("~/") else path
+        for path in settings().permissions.secret_paths
+    ]
+    named = [*own, *kept_in_home, *SECRETS_ELSEWHERE, *told]
+    return [*named, *map(os.path.realpath, named)]
 
 
 def remove_empty(parent: Path, before_us: int) -> None:

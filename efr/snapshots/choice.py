@@ -58,13 +58,29 @@ def parse_status(out: bytes) -> tuple[list[tuple[str, str]], list[str]]:
     return changed, ignored
 
 
+def below(root: str, paths: Iterable[str]) -> frozenset[str]:
+    """Those of some absolute paths that are in a directory, relative to it."""
+    start = root.rstrip("/") + "/"
+    return frozenset(path[len(start) :] for path in paths if path.startswith(start))
+
+
+def _is_left(path: str, left_alone: frozenset[str]) -> bool:
+    """Whether it is, or is below, a path that is left alone."""
+    if not left_alone:
+        return False
+    parts = path.rstrip("/").split("/")
+    return any("/".join(parts[:size]) in left_alone for size in range(1, len(parts) + 1))
+
+
 def choose(
-    root: str, changed: Iterable[tuple[str, str]], limits: Limits, unwanted: frozenset[str]
+    root: str, changed: Iterable[tuple[str, str]], limits: Limits, left_alone: frozenset[str]
 ) -> Chosen:
-    """Sorts the changed paths. `unwanted` paths are passed over silently."""
+    """Sorts the changed paths. `left_alone` ones are passed over silently."""
     chosen = Chosen()
     for code, path in changed:
-        if path in unwanted:
+        if _is_left(path, left_alone):
+            if code != "??":  # taken before it was to be left alone
+                chosen.drop.append(path)
             continue
         if path.endswith("/"):
             chosen.skipped += 1  # a repository of its own
@@ -110,7 +126,7 @@ class Ignored:
 
 
 def choose_ignored(root: str, named: Iterable[str], left_alone: frozenset[str]) -> Ignored:
-    """The small ones of the paths that git ignores. `left_alone` are absolute."""
+    """The small ones of the paths that git ignores."""
     found = Ignored()
     total = 0
     for path, seen in _walk(root, named, left_alone):
@@ -133,21 +149,22 @@ def _walk(
     level = [path for path in named if not MADE.intersection(path.split("/"))]
     looks = 0
     for _ in range(IGNORED_DEPTH):
-        below: list[str] = []
+        deeper: list[str] = []
         for path in level:
             looks += 1
             if looks > _LOOKS:
                 return
+            if _is_left(path, left_alone):
+                continue
             whole = os.path.join(root, path.rstrip("/"))
             if path.endswith("/"):
-                if whole not in left_alone:
-                    below.extend(_entries(whole, path))
+                deeper.extend(_entries(whole, path))
                 continue
             try:
                 yield path, os.lstat(whole)
             except OSError:
                 continue
-        level = below
+        level = deeper
 
 
 def _entries(whole: str, path: str) -> list[str]:

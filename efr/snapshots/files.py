@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from efr.base.files import make_private_dir, write_atomic
+from efr.snapshots.choice import below
 
 UNBORN: Final = "ref: refs/heads/none\n"  # no commit to compare with yet
 _CONFIG: Final = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
@@ -149,13 +150,9 @@ def _unlink(path: Path) -> None:
 def _excludes(root: str, left_alone: Sequence[str]) -> bytes:
     """The project's own patterns, then the paths that are left alone."""
     own = _project_excludes(root)
-    below = [os.path.relpath(path, root) for path in left_alone if _is_below(path, root)]
-    lines = [b"/" + os.fsencode(_literal(path)) for path in below if "\n" not in path]
+    paths = sorted(below(root, left_alone))
+    lines = [b"/" + os.fsencode(_literal(path)) for path in paths if "\n" not in path]
     return b"\n".join([own.rstrip(b"\n"), *lines, b""]).lstrip(b"\n")
-
-
-def _is_below(path: str, root: str) -> bool:
-    return path != root and path.startswith(root.rstrip("/") + "/")
 
 
 def _literal(path: str) -> str:

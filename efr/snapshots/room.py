@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -17,7 +17,7 @@ from typing import Final
 from efr.base.cancel import Cancel
 from efr.base.clock import Clock
 from efr.snapshots import files as disk
-from efr.snapshots.choice import Limits
+from efr.snapshots.choice import Limits, below
 from efr.snapshots.collect import Collection
 from efr.snapshots.compare import CutText, changes, empty_of, load, write_patch
 from efr.snapshots.errors import GitFailed, GitTimedOut, NotTaken
@@ -39,16 +39,21 @@ class Snapshots:
     """The stores below one folder."""
 
     def __init__(
-        self, folder: Path, path: str, clock: Clock, left_alone: Sequence[str], marker: str
+        self,
+        folder: Path,
+        path: str,
+        clock: Clock,
+        left_alone: Callable[[], Sequence[str]],
+        marker: str,
     ) -> None:
-        """`path`: where git is looked for. `left_alone`: efr's own folders, which no snapshot
-        holds. `marker`: a file at a directory's top that no snapshot holds."""
+        """`path`: where git is looked for. `left_alone`: absolute paths that no snapshot holds,
+        such as efr's own folders. `marker`: likewise, a file at a directory's top."""
         self.folder = folder
         self.gates = Gates()
         self._path = path
         self._clock = clock
-        self._left_alone = tuple(left_alone)
-        self._unwanted = frozenset((marker,))
+        self._left_alone = left_alone
+        self._marker = marker
         self._lock = Lock()  # "snapshots": the two below
         self._known: dict[str, Known] = {}
         self._paused: dict[str, tuple[float, str]] = {}  # until when, and why
@@ -96,7 +101,7 @@ class Snapshots:
         with self.gates.enter(store.git.name):
             try:
                 if not store.git.exists():
-                    disk.prepare(store, self._left_alone)
+                    disk.prepare(store, self._left_alone())
                 commit = write_snapshot(store, snapshot, self._clock.now_us())
                 write_ref(store.git, f"refs/efr/{conversation_id}/{turn_id}/{phase}", commit)
             except OSError as exc:
@@ -149,17 +154,19 @@ class Snapshots:
         if not store.git.exists():  # it was removed, and so was what is known of it
             with self._lock:
                 self._known.pop(store.git.name, None)
-        disk.prepare(store, self._left_alone)
+        left_alone = self._left_alone()
+        disk.prepare(store, left_alone)
         with self._lock:
             known = self._known.setdefault(store.git.name, Known())
-        taker = Taker(store, self._path, limits, known, self._left_alone, self._unwanted)
+        left = below(store.root, left_alone) | {self._marker}
+        taker = Taker(store, self._path, limits, known, left)
         return taker.take(budget, whole=whole)
 
     def _is_bare(self, root: str) -> bool:
         """Nothing is in the directory but efr's marker: no git is needed to say so."""
         try:
             with os.scandir(root) as entries:
-                return all(entry.name in self._unwanted for entry in entries)
+                return all(entry.name == self._marker for entry in entries)
         except OSError as exc:
             raise NotTaken(root, exc.strerror or str(exc)) from exc
 

@@ -78,15 +78,14 @@ class Taker:
         path: str,
         limits: Limits,
         known: Known,
-        left_alone: Sequence[str],
-        unwanted: frozenset[str],
+        left_alone: frozenset[str],
     ) -> None:
+        """`left_alone`: relative paths that no snapshot holds."""
         self._files = files
         self._git = Git(files.git, files.index, files.root, path)
         self._limits = limits
         self._known = known
-        self._left_alone = frozenset(left_alone)
-        self._unwanted = unwanted
+        self._left_alone = left_alone
 
     def take(self, budget: Budget, *, whole: bool) -> Snapshot:
         """`whole`: the ignored files too. Raises GitFailed, GitTimedOut, OSError, TooMany,
@@ -96,7 +95,7 @@ class Taker:
         out = self._git.run(*_STATUS, f"--ignored={kind}", budget=budget.at_most(LOOK_S))
         changed, ignored = parse_status(out)
         self._check_count(changed)
-        chosen = choose(self._files.root, changed, self._limits, self._unwanted)
+        chosen = choose(self._files.root, changed, self._limits, self._left_alone)
         tree = self._tree(chosen, budget)
         skipped = chosen.skipped
         ignored_tree = None

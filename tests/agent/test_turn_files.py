@@ -78,7 +78,7 @@ def world(tmp_path: Path) -> World:
         tmp_path / "data/snapshots",
         os.environ["PATH"],
         SystemClock(),
-        (str(tmp_path / "data"),),
+        lambda: [str(tmp_path / "data")],
         ".efr-conversation",
     )
     home = str(tmp_path)

@@ -203,18 +203,25 @@ def test_what_the_project_excludes_and_efrs_own_folders_are_left_alone(tmp_path:
     """Home is the project: it holds the stores themselves."""
     root = tmp_path
     own = root / "da*ta"
-    room = Snapshots(own / "snapshots", GIT["PATH"], MovedClock(), (str(own),), ".marker")
+    secret = [str(own), str(root / "private"), str(root / "folder/key")]
+    room = Snapshots(own / "snapshots", GIT["PATH"], MovedClock(), lambda: secret, ".marker")
     subprocess.run(["git", "init", "-q", root], env=GIT, check=True)
-    (root / ".git/info/exclude").write_text("private\n")
-    (root / "private").write_text("1")
-    (root / "a").write_text("1")
+    (root / ".git/info/exclude").write_text("mine\nfolder\n")
+    (root / "folder").mkdir()
+    for name in ("mine", "private", "folder/key", "a"):
+        (root / name).write_text("1")
     (root / "data").write_text("1")
     first = room.take(str(root), LIMITS, whole=True)
     again = room.take(str(root), LIMITS, whole=True)
     assert again == first
-    (root / "private").write_text("2")
+    for name in ("mine", "private", "folder/key"):
+        (root / name).write_text("2")
     (change,) = room.changes(first, room.take(str(root), LIMITS, whole=True))
-    assert (change.path, change.hidden) == ("private", Hidden.IGNORED)
+    assert (change.path, change.hidden) == ("mine", Hidden.IGNORED)
+
+    secret.append(str(root / "a"))
+    (root / "a").write_text("2")
+    assert room.take(str(root), LIMITS, whole=False).count == 1, "data alone is left"
 
 
 def test_a_directory_with_too_many_files_is_left_alone_for_ten_minutes(world: World) -> None:
@@ -252,7 +259,7 @@ def test_a_kept_snapshot_is_read_again_and_says_what_it_left_out(world: World) -
     world.write("large one", b"x" * 10_001)
     taken = world.take()
     commit = world.room.keep(taken, CONVERSATION, TURN, "post")
-    again = Snapshots(world.stores, GIT["PATH"], world.clock, (), ".marker")
+    again = Snapshots(world.stores, GIT["PATH"], world.clock, lambda: [], ".marker")
     loaded = again.load(str(world.root), commit)
     assert loaded is not None
     assert again.changes(taken, loaded) == []

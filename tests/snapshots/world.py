@@ -84,5 +84,5 @@ def world_in(folder: Path) -> World:
     root, clock = folder / "app", MovedClock()
     root.mkdir(exist_ok=True)
     stores = folder / "data" / "snapshots"
-    room = Snapshots(stores, GIT["PATH"], clock, (str(folder / "data"),), ".marker")
+    room = Snapshots(stores, GIT["PATH"], clock, lambda: [str(folder / "data")], ".marker")
     return World(root, stores, clock, room)
