@@ -75,19 +75,21 @@ def busy(line: str, limit_s: float) -> str:
     """An earlier command holds the shell."""
     return (
         f"An earlier command still runs in this shell: {line!r}. Nothing ran; waited {limit_s:g} s"
-        " for it. Wait and try again, or ask the user to end it, or to go on with `,new`."
+        " for it. Wait and try again, or ask the user to end it with `efr shell stop`, or to go on"
+        " with `,new`."
     )
 
 
 def left_running(limit_s: float, state: InputState, full_screen: bool) -> str:
     """The command's limit came."""
     if full_screen:
-        why = "It is a full-screen program, which nobody can reach here"
+        why = "It is a full-screen program; the user can reach it with `efr attach`, you cannot"
     elif state.wait != "none":
-        why = "It waits for input"
+        why = "It waits for input, which the user can type in `efr attach`"
     else:
         why = "It is still running"
     return (
         f"The command did not end within {limit_s:g} s. {why}. It was left running, and the shell"
-        " takes no other command until it ends; the user can end it, or go on with `,new`."
+        " takes no other command until it ends; the user can end it with `efr shell stop`, or go on"
+        " with `,new`."
     )
