@@ -6,6 +6,8 @@ import random
 
 import pyte
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from efr.cli.attach.paint import KEY_MODES, paint
 from efr.cli.attach.passing import Passing
@@ -74,6 +76,26 @@ def test_every_split_passes_the_same() -> None:
             got += passing.feed(data[at : at + size])
             at += size
         assert got == whole
+
+
+PIECES = [
+    *PASSES,
+    *(row[1] for row in CHANGED),
+    b"\x1b",
+    b"[",
+    b"]",
+    b"0;",
+    b"?1049",
+    b"h",
+    b"\xc2",
+]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.one_of(st.sampled_from(PIECES), st.binary(max_size=6)), max_size=12))
+def test_what_passed_holds_nothing_that_would_not_pass(pieces: list[bytes]) -> None:
+    passed = Passing().feed(b"".join(pieces))
+    assert Passing().feed(passed) == passed
 
 
 def test_who_leaves_the_other_screen_waits_for_the_daemons() -> None:
