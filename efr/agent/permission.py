@@ -13,7 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from efr.agent.ports import Ports
-from efr.agent.same_place import Guarded, guarded, other_names, process_entries
+from efr.agent.same_place import (
+    Guarded,
+    TooMany,
+    guarded,
+    links_below,
+    other_names,
+    process_entries,
+)
 from efr.agent.setting_out import Setting
 from efr.config.rules import rules_of
 from efr.policy import engine
@@ -62,10 +69,22 @@ def _with_targets(paths: tuple[PathUse, ...], place: Place) -> Iterator[PathUse]
             continue
         for name in other_names(real, known):
             yield replace(use, path=name)
+        yield from _through_links(use, real)
         if use.access != "read":
             for target, secret in known.linked:
                 if target != real and holds(real, target):
                     yield replace(use, path=os.path.dirname(secret))
+
+
+def _through_links(use: PathUse, real: str) -> Iterator[PathUse]:
+    """What a pattern or an option reaches through links below a directory."""
+    if use.access != "read_tree" or use.follows == 0:
+        return
+    try:
+        for target in links_below(real, use.follows):
+            yield PathUse(target, "read_tree" if os.path.isdir(target) else "read")
+    except TooMany:
+        yield PathUse("/", "read_tree", unsure="links")
 
 
 def _known(place: Place) -> Guarded:

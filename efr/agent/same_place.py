@@ -19,6 +19,7 @@ from typing import Final
 _MOST_INSIDE: Final = 20_000  # files looked at below the closed places; more is nobody's keyring
 
 _MOST_LINKS: Final = 40  # of one path, as in the kernel
+_MOST_SCANNED: Final = 3000  # entries below a directory: some milliseconds
 
 _Id = tuple[int, int]  # device and inode
 
@@ -113,6 +114,40 @@ def process_entries(path: str) -> Iterator[str]:
             return
         at = "/" if target.startswith("/") else os.path.dirname(at)
         waiting += _split(target)
+
+
+class TooMany(Exception):
+    """More lies below a directory than is looked at."""
+
+
+def links_below(directory: str, levels: int | None) -> list[str]:
+    """Where links lead that lie at most so many levels below a directory (None: at any).
+
+    Only those that leave it. Raises TooMany.
+    """
+    found: dict[str, None] = {}
+    waiting = [(directory, levels)]
+    seen = 0
+    while waiting:
+        folder, left = waiting.pop()
+        for entry in _entries(folder):
+            seen += 1
+            if seen > _MOST_SCANNED:
+                raise TooMany
+            if entry.is_symlink():
+                found[os.path.realpath(entry.path)] = None
+            elif left != 1 and entry.is_dir(follow_symlinks=False):
+                waiting.append((entry.path, None if left is None else left - 1))
+    inside = directory.rstrip("/") + "/"
+    return [path for path in found if not f"{path}/".startswith(inside)]
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(islice(entries, _MOST_SCANNED + 1))
+    except OSError:
+        return []
 
 
 def _split(path: str) -> list[str]:

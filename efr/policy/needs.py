@@ -34,13 +34,15 @@ class PathUse:
     `read_tree` is the path and anything below. The unfolded text matters: a link before `..`
     leads elsewhere, so the real path is looked up from it. `guessed`: only an abbreviated option
     says so; it asks like any other, but is no exit by itself. `unsure`: the path stands for any,
-    because the line does not show where a word of it leads.
+    because the line does not show where a word of it leads. `follows`: how many levels below a
+    directory links are followed, as a pattern or an option does; None: all.
     """
 
     path: str
     access: Access
     guessed: bool = False
-    unsure: Literal["", "moved", "made", "many"] = ""
+    unsure: Literal["", "moved", "made", "many", "links"] = ""
+    follows: int | None = 0
 
 
 @dataclass(frozen=True)

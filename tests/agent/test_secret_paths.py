@@ -156,6 +156,45 @@ def test_no_hard_link_leads_to_a_secret(home: Path) -> None:
     assert file_call(f"{app}/twice", "read", home) == "allow"
 
 
+@pytest.mark.parametrize(
+    ("line", "effect"),
+    [
+        # a pattern stands for links, and a search may go through them
+        ("cat ./docs/*", "deny"),
+        ("cat ./*/k", "deny"),
+        ("cat ./*/*/key", "deny"),
+        ("head -1 ./d*", "allow"),
+        ("ls ./**/key", "deny"),
+        ("rg -L x .", "deny"),
+        ("grep -R x .", "deny"),
+        ("find -L . -name key", "deny"),
+        ("du -L", "deny"),
+        ("diff -r . ../other", "deny"),
+        # these stay where they are
+        ("rg x .", "allow"),
+        ("grep -r x .", "allow"),
+        ("find . -name key", "allow"),
+        ("ls -R", "allow"),
+    ],
+)
+def test_links_below_a_directory(line: str, effect: str, home: Path) -> None:
+    docs = home / "p" / "app" / "docs"
+    docs.mkdir()
+    (docs / "k").symlink_to(home / ".ssh" / "deep" / "key")
+    (docs / "plain").symlink_to("/etc/hostname")
+    (home / "p" / "other").mkdir()
+    assert shell_line(line, home) == effect
+
+
+def test_a_directory_of_too_many_entries_asks_when_links_are_followed(home: Path) -> None:
+    many = home / "p" / "app" / "many"
+    many.mkdir()
+    for number in range(3100):
+        (many / str(number)).touch()
+    assert shell_line("cat ./many/*", home) == "ask"
+    assert shell_line("rg x many", home) == "allow"
+
+
 def test_a_secret_that_is_a_link_is_closed_at_both_ends(home: Path) -> None:
     (home / ".ssh").rename(home / "p" / "keys")
     (home / ".ssh").symlink_to(home / "p" / "keys")

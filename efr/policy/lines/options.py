@@ -24,6 +24,7 @@ class Options:
     long_valued: frozenset[str]
     files: frozenset[str] = frozenset()  # options whose value is a file that is read
     recursive: frozenset[str] = frozenset()  # options that mean everything below
+    following: frozenset[str] = frozenset()  # options that go through links on the way down
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,7 @@ LS: Final = Options(
         " width"
     ),
     recursive=_names("R recursive"),
+    following=_names("L dereference"),
 )
 RG: Final = Options(
     "abcFHhiIlLnNopPqsSuUvVwxz0.",
@@ -149,6 +151,7 @@ RG: Final = Options(
         " sortr colors ignore-file pre pre-glob engine context-separator path-separator"
     ),
     files=_names("f file ignore-file"),
+    following=_names("L follow"),
 )
 GREP: Final = Options(
     "abcEFGhHiIlLnoPqrRsTuUvVwxyZz0123456789",
@@ -166,6 +169,7 @@ GREP: Final = Options(
     ),
     files=_names("f file exclude-from"),
     recursive=_names("r R recursive dereference-recursive"),
+    following=_names("R dereference-recursive d directories"),
 )
 DU: Final = Options(
     "abcDhHkLlmPsSx0",
@@ -176,6 +180,7 @@ DU: Final = Options(
     ),
     _names("block-size max-depth threshold exclude-from files0-from time-style exclude"),
     files=_names("X exclude-from files0-from"),
+    following=_names("L dereference"),
 )
 TREE: Final = Options(
     "adlfxACDFgihnNpqQrstSuUvJXRc",
@@ -186,6 +191,7 @@ TREE: Final = Options(
     ),
     _names("charset filelimit timefmt sort infofile gitfile"),
     files=_names("infofile gitfile"),
+    following=_names("l"),
 )
 CP: Final = Options(
     "abdfHilLnPpRrsuvxTZ",

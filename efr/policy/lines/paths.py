@@ -37,7 +37,9 @@ class PathList:
         self._bases = [] if directory is None else [directory]
         self._lost = directory is None  # it may stand anywhere
         self._made: set[str] = set()  # written on this line: they may be links by now
-        self._declared: set[tuple[LineWord, Access, bool]] = set()  # since any of these changed
+        self._declared: set[tuple[LineWord, Access, bool, int | None]] = (
+            set()
+        )  # since any of these changed
 
     def command(self, command: LineCommand, program: Program) -> None:
         """One command: its redirections, then what its program does with its words."""
@@ -53,7 +55,9 @@ class PathList:
 
     # -- words
 
-    def anything(self, words: Sequence[LineWord], access: Access = "read") -> None:
+    def anything(
+        self, words: Sequence[LineWord], access: Access = "read", *, follows: int | None = 0
+    ) -> None:
         """A program that no table knows: each operand and each value of an option."""
         operands_only = False
         for word in words:
@@ -64,19 +68,21 @@ class PathList:
             elif word.text.startswith("-") and not operands_only:
                 self.option(word, access)
             else:
-                self.operand(word, access)
+                self.operand(word, access, follows=follows)
 
-    def operands(self, words: Sequence[LineWord], access: Access) -> None:
+    def operands(
+        self, words: Sequence[LineWord], access: Access, *, follows: int | None = 0
+    ) -> None:
         """Words that are no options."""
         for word in words:
             if word.text != "-":
-                self.operand(word, access)
+                self.operand(word, access, follows=follows)
 
-    def operand(self, word: LineWord, access: Access) -> None:
+    def operand(self, word: LineWord, access: Access, *, follows: int | None = 0) -> None:
         """The word, and what stands in it behind `:`, `=` and `@`."""
-        self.declare(word, access)
+        self.declare(word, access, follows=follows)
         for part in _parts(word):
-            self.declare(part, access)
+            self.declare(part, access, follows=follows)
 
     def option(self, word: LineWord, access: Access) -> None:
         """The value in `--name=value`, `--name/value`, `-xvalue`, `-abxvalue`."""
@@ -94,9 +100,11 @@ class PathList:
 
     # -- paths
 
-    def declare(self, word: LineWord, access: Access, *, guessed: bool = False) -> None:
+    def declare(
+        self, word: LineWord, access: Access, *, guessed: bool = False, follows: int | None = 0
+    ) -> None:
         """One word as a path, under every directory where the shell may stand."""
-        known = (word, access, guessed)
+        known = (word, access, guessed, follows)
         if word.expansion or not word.text or known in self._declared:
             return
         self._declared.add(known)
@@ -105,12 +113,14 @@ class PathList:
             return
         text = word.text
         if word.pattern_at is not None:
-            text = text[: text.rfind("/", 0, word.pattern_at) + 1]
-            access = _whole(access)
+            fixed = text.rfind("/", 0, word.pattern_at) + 1
+            if follows is not None:
+                follows = None if "**" in text else text.count("/", fixed) + 1
+            text, access = text[:fixed], _whole(access)
         if text == "~" or text.startswith("~/"):
             text = self.home + text[1:]
         for path in self._absolute(text):
-            self._add(path, access, guessed)
+            self._add(PathUse(path, access, guessed, follows=follows))
         if self._lost and not text.startswith("/"):
             self._anywhere(access, "moved")
 
@@ -128,9 +138,9 @@ class PathList:
         """Whether the shell may stand anywhere."""
         return self._lost
 
-    def here(self, access: Access) -> None:
+    def here(self, access: Access, *, follows: int | None = 0) -> None:
         """The working directory itself."""
-        self.declare(LineWord("."), access)
+        self.declare(LineWord("."), access, follows=follows)
 
     def may_be_links(self, words: Sequence[LineWord]) -> None:
         """What was just written there may lead anywhere from now on."""
@@ -147,14 +157,14 @@ class PathList:
             return [text]
         return [f"{base.rstrip('/')}/{text}" for base in self._bases]
 
-    def _add(self, path: str, access: Access, guessed: bool) -> None:
-        if _OWN_STREAMS.fullmatch(path):
+    def _add(self, use: PathUse) -> None:
+        if _OWN_STREAMS.fullmatch(use.path):
             return
         if self._made:
-            folded = normal(path)
+            folded = normal(use.path)
             if any(holds(made, folded) for made in self._made):
-                self._anywhere(access, "made")
-        self.uses[PathUse(path, access, guessed)] = None
+                self._anywhere(use.access, "made")
+        self.uses[use] = None
 
     # -- directories
 

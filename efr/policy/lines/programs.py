@@ -108,6 +108,11 @@ def _listing(paths: PathList, words: Words, table: Options, *, trees: bool) -> N
     _operands(paths, given, given.operands, "read_tree" if whole else "read", table)
 
 
+def _follows(given: Given, table: Options) -> int | None:
+    """How many levels down links are followed: none, or all of them."""
+    return None if not given.known or given.has(*table.following) else 0
+
+
 def _searcher(paths: PathList, words: Words, table: Options, *, trees: bool) -> None:
     """rg and grep: the first operand is the pattern unless an option gives it."""
     given = read_options(words, table)
@@ -127,8 +132,8 @@ def _operands(
 ) -> None:
     """Operands as paths; without one, or when an option is unknown, the directory too."""
     if not operands or not given.known:
-        paths.here(access)
-    paths.operands(operands, access)
+        paths.here(access, follows=_follows(given, table))
+    paths.operands(operands, access, follows=_follows(given, table))
     _files(paths, given, table)
 
 
@@ -141,6 +146,7 @@ def _files(paths: PathList, given: Given, table: Options) -> None:
 def _find(paths: PathList, words: Words) -> None:
     """Start points as trees; the tests behind them as any other words."""
     starts: list[LineWord] = []
+    follows = None if any(word.text in ("-L", "-follow") for word in words) else 0
     at = 0
     while at < len(words):
         text = words[at].text
@@ -152,14 +158,15 @@ def _find(paths: PathList, words: Words) -> None:
             starts.append(words[at])
         at += 1
     if not starts:
-        paths.here("read_tree")
+        paths.here("read_tree", follows=follows)
     for word in starts:
-        paths.declare(word, "read_tree")
+        paths.declare(word, "read_tree", follows=follows)
     paths.anything(words[at:])
 
 
 def _diff(paths: PathList, words: Words) -> None:
-    paths.anything(words, "read_tree")
+    """With `-r` it goes down, and through links unless told otherwise."""
+    paths.anything(words, "read_tree", follows=None)
 
 
 # -- writers

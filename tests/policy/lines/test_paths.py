@@ -221,3 +221,27 @@ def test_an_abbreviated_option_is_a_guess() -> None:
         use.path.removeprefix(HERE + "/"): use.guessed for use in uses if use.access == "write"
     }
     assert writes == {"a": True, "c": False, "e": True, "f": False}
+
+
+@pytest.mark.parametrize(
+    ("line", "follows"),
+    [
+        ("cat ./*", {1}),
+        ("cat a/*/b*", {2}),
+        ("cat ./**/x", {None}),
+        ("rg x a", {0}),
+        ("rg -L x a", {None}),
+        ("rg --fol x a", {None}),
+        ("rg --what x a", {None}),
+        ("grep -r x", {0}),
+        ("grep -R x", {None}),
+        ("find a -name x", {0}),
+        ("find -L a", {None}),
+        ("du -L", {None}),
+        ("tree -l", {None}),
+        ("diff -r a b", {None}),
+    ],
+)
+def test_how_far_links_are_followed(line: str, follows: set[int | None]) -> None:
+    uses = paths_of_line(line, HERE, HOME)
+    assert {use.follows for use in uses if use.access == "read_tree"} == follows
