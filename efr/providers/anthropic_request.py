@@ -175,7 +175,7 @@ def _add_raw(message: ApiMessage, text: str, offered: frozenset[str]) -> None:
     if kind == "text" and not block.get("text"):
         return
     if kind == "tool_use":
-        if block.get("name") not in offered:
+        if str(block.get("name")) not in offered:
             gone = call_text(str(block.get("id")), str(block.get("name")), block.get("input"))
             message.blocks.append(_text_block(gone))
             return

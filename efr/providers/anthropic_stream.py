@@ -25,9 +25,9 @@ from efr.providers.canonical import (
     ToolCallStart,
     UsageEvent,
 )
-from efr.providers.errors import DecodeFailed, InvalidStream, ProviderError
-from efr.providers.openai_stream import Event, count
-from efr.providers.provider_json import NotJson, compact, parse
+from efr.providers.errors import InvalidStream, ProviderError
+from efr.providers.event_values import Event, count, is_object, object_of, read_object
+from efr.providers.provider_json import compact
 from efr.providers.sse import ServerEvent
 
 log = logging.getLogger("efr.providers.anthropic")
@@ -96,12 +96,7 @@ class MessagesReader:
 
     def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
         """The canonical events of one event. Raises a ProviderError that ends the stream."""
-        try:
-            value = parse(event.data)
-        except NotJson as exc:
-            raise DecodeFailed(str(exc)) from exc
-        if not isinstance(value, dict):
-            raise DecodeFailed("an event that is no object")
+        value = read_object(event)
         match value.get("type", event.type):
             case "message_start":
                 self._message_start(value)
@@ -200,10 +195,10 @@ class MessagesReader:
         block.closed = True
         if block.kind == "tool_use":
             arguments = block.arguments()
-            if not _is_object(arguments):
+            if not is_object(arguments):
                 raise InvalidStream("a call was cut off")
             yield ToolCallEnd(str(block.start.get("id")), arguments)
-        elif block.kind not in _STREAMED and not _is_object(block.text()):
+        elif block.kind not in _STREAMED and not is_object(block.text()):
             block.parts.clear()
 
     def _message_stop(self) -> Iterator[StreamEvent]:
@@ -237,24 +232,16 @@ def read_usage(usage: Event) -> CallUsage:
     """The counts, with cached and written parts in the input as every provider has them."""
     written = count(usage, "cache_creation_input_tokens")
     cached = count(usage, "cache_read_input_tokens")
-    creation, details = usage.get("cache_creation"), usage.get("output_tokens_details")
+    creation = object_of(usage, "cache_creation")
+    details = object_of(usage, "output_tokens_details")
     return CallUsage(
         input_tokens=count(usage, "input_tokens") + written + cached,
         output_tokens=count(usage, "output_tokens"),
         cached_input_tokens=cached,
-        reasoning_tokens=count(details, "thinking_tokens") if isinstance(details, dict) else 0,
+        reasoning_tokens=count(details, "thinking_tokens"),
         cache_write_tokens=written,
-        cache_write_1h_tokens=(
-            count(creation, "ephemeral_1h_input_tokens") if isinstance(creation, dict) else 0
-        ),
+        cache_write_1h_tokens=count(creation, "ephemeral_1h_input_tokens"),
     )
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(parse(text), dict)
-    except NotJson:
-        return False
 
 
 def _index(event: Event) -> int:

@@ -25,9 +25,9 @@ from efr.providers.canonical import (
     ToolCallStart,
     UsageEvent,
 )
-from efr.providers.errors import DecodeFailed, InvalidStream, ProviderError
-from efr.providers.openai_stream import Event, count
-from efr.providers.provider_json import NotJson, compact, parse
+from efr.providers.errors import InvalidStream, ProviderError
+from efr.providers.event_values import Event, count, is_object, object_of, read_object
+from efr.providers.provider_json import compact
 from efr.providers.sse import ServerEvent
 
 log = logging.getLogger("efr.providers.chat")
@@ -71,10 +71,10 @@ class ChatReader:
         if event.data.strip() == "[DONE]":
             yield from self._finish()
             return
-        yield from self.feed_value(_object(event.data))
+        yield from self._value(read_object(event))
 
-    def feed_value(self, value: Event) -> Iterator[StreamEvent]:
-        """The same for one parsed chunk, or a whole completion of a server that cannot stream."""
+    def _value(self, value: Event) -> Iterator[StreamEvent]:
+        """One chunk, or a whole completion of a server that cannot stream."""
         if value.get("error"):
             raise self._read_error(value)
         usage = value.get("usage")
@@ -118,8 +118,7 @@ class ChatReader:
             yield from self._call({"index": "function_call", "function": legacy}, 0)
 
     def _call(self, entry: Event, position: int) -> Iterator[StreamEvent]:
-        function = entry.get("function")
-        function = function if isinstance(function, dict) else {}
+        function = object_of(entry, "function")
         call = self._find(entry, position, bool(function.get("name")))
         call.given_id = call.given_id or _text(entry.get("id"))
         call.name = call.name or _text(function.get("name"))
@@ -168,7 +167,7 @@ class ChatReader:
         for call in self._calls:
             if not call.started:
                 raise InvalidStream("a call without a name")
-            if cut and not _is_object(call.collected):
+            if cut and not is_object(call.collected):
                 raise InvalidStream("a call was cut off")
             yield ToolCallEnd(call.call_id, call.collected.strip() or _NO_ARGUMENTS)
         if self._usage is not None:
@@ -180,10 +179,8 @@ class ChatReader:
 
 def read_usage(usage: Event) -> CallUsage:
     """The counts of a usage object; missing or null is 0."""
-    inputs = usage.get("prompt_tokens_details")
-    inputs = inputs if isinstance(inputs, dict) else {}
-    outputs = usage.get("completion_tokens_details")
-    outputs = outputs if isinstance(outputs, dict) else {}
+    inputs = object_of(usage, "prompt_tokens_details")
+    outputs = object_of(usage, "completion_tokens_details")
     return CallUsage(
         input_tokens=count(usage, "prompt_tokens"),
         output_tokens=count(usage, "completion_tokens"),
@@ -191,23 +188,6 @@ def read_usage(usage: Event) -> CallUsage:
         reasoning_tokens=count(outputs, "reasoning_tokens"),
         cache_write_tokens=count(inputs, "cache_write_tokens"),
     )
-
-
-def _object(data: str) -> Event:
-    try:
-        value = parse(data)
-    except NotJson as exc:
-        raise DecodeFailed(str(exc)) from exc
-    if not isinstance(value, dict):
-        raise DecodeFailed("an event that is no object")
-    return value
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(parse(text), dict)
-    except NotJson:
-        return False
 
 
 def _text(value: Json) -> str:

@@ -151,7 +151,7 @@ def _raw_items(message: Message) -> list[Item] | None:
 
 
 def _offered_item(item: Item, offered: frozenset[str]) -> Item:
-    if item["type"] not in _CALL_ITEMS or item.get("name") in offered:
+    if item["type"] not in _CALL_ITEMS or str(item.get("name")) in offered:
         return item
     argument = item.get("input", "")
     if item["type"] == "function_call":

@@ -25,8 +25,8 @@ from efr.providers.canonical import (
     ToolCallStart,
     UsageEvent,
 )
-from efr.providers.errors import ApiError, DecodeFailed, InvalidStream, ProviderError
-from efr.providers.provider_json import NotJson, parse
+from efr.providers.errors import ApiError, InvalidStream, ProviderError
+from efr.providers.event_values import Event, count, object_of, objects_of, read_object, string
 from efr.providers.sse import ServerEvent
 
 log = logging.getLogger("efr.providers.openai")
@@ -51,7 +51,6 @@ _CONSUMED: Final = frozenset(
     }
 )
 
-Event = Mapping[str, Json]
 ReadError = Callable[[Json], ProviderError]
 """Makes the class of an error out of an event or an error object."""
 
@@ -82,16 +81,11 @@ class ResponsesReader:
         """The canonical events of one event. Raises a ProviderError that ends the stream."""
         if event.data.strip() == "[DONE]":
             return
-        try:
-            value = parse(event.data)
-        except NotJson as exc:
-            raise DecodeFailed(str(exc)) from exc
-        if not isinstance(value, dict):
-            raise DecodeFailed("an event that is no object")
-        kind = value.get("type", event.type)
-        handler = _HANDLERS.get(kind) if isinstance(kind, str) else None
+        value = read_object(event)
+        kind = string(value, "type") or event.type
+        handler = _HANDLERS.get(kind)
         if handler is not None:
-            yield from handler(self, value)
+            yield from handler(self, {**value, "type": kind})
         elif kind not in _CONSUMED:
             log.debug("unknown event %.*s", _SHOWN_TYPE_CHARS, kind)
             yield Raw(value)
@@ -103,7 +97,7 @@ class ResponsesReader:
     def _text(self, event: Event) -> Iterator[StreamEvent]:
         item = _item_key(event)
         self._spoken.add(item)
-        yield from self._say(item, _string(event, "delta"))
+        yield from self._say(item, string(event, "delta"))
 
     def _gap(self, kind: str, section: Json) -> str:
         """A blank line between two sections of one kind that follow each other."""
@@ -121,7 +115,7 @@ class ResponsesReader:
         item = _item_key(event)
         self._spoken.add(item)
         section = (item, "summary" if summary else "text", index)
-        yield from self._think(section, _string(event, "delta"))
+        yield from self._think(section, string(event, "delta"))
 
     def _think(self, section: tuple[str, str, Json], text: str) -> Iterator[StreamEvent]:
         if text:
@@ -129,24 +123,24 @@ class ResponsesReader:
 
     def _item_added(self, event: Event) -> Iterator[StreamEvent]:
         item = event.get("item")
-        if isinstance(item, dict) and item.get("type") in _CALL_TYPES:
+        if isinstance(item, dict) and string(item, "type") in _CALL_TYPES:
             yield self._start(item, event.get("output_index"))
 
     def _start(self, item: Event, output_index: Json) -> StreamEvent:
         call = _Call(
-            call_id=_string(item, "call_id"),
-            item_id=_string(item, "id") or None,
+            call_id=string(item, "call_id"),
+            item_id=string(item, "id") or None,
             output_index=output_index if isinstance(output_index, int) else None,
         )
         self._calls.append(call)
         self._open = None  # what follows a call is a block of its own
         return ToolCallStart(
-            call.call_id, _string(item, "name"), freeform=item["type"] == "custom_tool_call"
+            call.call_id, string(item, "name"), freeform=item["type"] == "custom_tool_call"
         )
 
     def _call_delta(self, event: Event) -> Iterator[StreamEvent]:
         call = self._find(event)
-        delta = _string(event, "delta")
+        delta = string(event, "delta")
         if call is None:
             log.debug("a delta of a call that is not open")
         elif delta:
@@ -185,7 +179,7 @@ class ResponsesReader:
         yield from self._whole_item(item, index)
 
     def _whole_item(self, item: Event, index: Json) -> Iterator[StreamEvent]:
-        kind = item.get("type")
+        kind = string(item, "type")
         if kind in _CALL_TYPES:
             yield from self._end_call(item, index, _CALL_TYPES[kind])
             return
@@ -197,12 +191,13 @@ class ResponsesReader:
             return
         self._spoken.add(key)
         if kind == "message":
-            for part in _parts(item, "content"):
-                member = _TEXT_PARTS.get(_string(part, "type"), "text")
-                yield from self._say(key, _string(part, member))
+            for part in objects_of(item, "content"):
+                member = _TEXT_PARTS.get(string(part, "type"), "text")
+                yield from self._say(key, string(part, member))
         else:
-            for number, part in enumerate(_parts(item, "summary") or _parts(item, "content")):
-                yield from self._think((key, "whole", number), _string(part, "text"))
+            parts = objects_of(item, "summary") or objects_of(item, "content")
+            for number, part in enumerate(parts):
+                yield from self._think((key, "whole", number), string(part, "text"))
 
     def _end_call(self, item: Event, index: Json, member: str) -> Iterator[StreamEvent]:
         found = self._find(
@@ -225,9 +220,9 @@ class ResponsesReader:
         return ToolCallEnd(call.call_id, arguments)
 
     def _completed(self, event: Event) -> Iterator[StreamEvent]:
-        response = _object(event, "response")
+        response = object_of(event, "response")
         if not self._items:
-            for index, item in enumerate(_parts(response, "output")):
+            for index, item in enumerate(objects_of(response, "output")):
                 self._items.append((index, item))
                 yield from self._whole_item(item, index)
         for call in self._calls:
@@ -236,8 +231,8 @@ class ResponsesReader:
         yield from self._finish(response, "tool_use" if self._calls else "end_turn")
 
     def _incomplete(self, event: Event) -> Iterator[StreamEvent]:
-        response = _object(event, "response")
-        reason = _object(response, "incomplete_details").get("reason")
+        response = object_of(event, "response")
+        reason = object_of(response, "incomplete_details").get("reason")
         if any(not call.ended for call in self._calls):
             raise InvalidStream("a call was cut off")
         match reason:
@@ -257,13 +252,13 @@ class ResponsesReader:
         yield Done(stop_reason, items or None)
 
     def _failed(self, event: Event) -> Iterator[StreamEvent]:
-        raise self._read_error(_object(event, "response") or event)
+        raise self._read_error(object_of(event, "response") or event)
 
 
 def read_usage(usage: Event) -> CallUsage:
     """The counts of a usage object; missing or null is 0."""
-    inputs = _object(usage, "input_tokens_details")
-    outputs = _object(usage, "output_tokens_details")
+    inputs = object_of(usage, "input_tokens_details")
+    outputs = object_of(usage, "output_tokens_details")
     return CallUsage(
         input_tokens=count(usage, "input_tokens"),
         output_tokens=count(usage, "output_tokens"),
@@ -273,32 +268,9 @@ def read_usage(usage: Event) -> CallUsage:
     )
 
 
-def count(value: Event, name: str) -> int:
-    """A count of tokens; anything else than a number is 0."""
-    member = value.get(name)
-    if isinstance(member, bool) or not isinstance(member, int | float):
-        return 0
-    return max(int(member), 0)
-
-
 def _item_key(event: Event) -> str:
     item_id = event.get("item_id")
     return item_id if isinstance(item_id, str) and item_id else f"#{event.get('output_index')}"
-
-
-def _object(value: Event, name: str) -> Event:
-    member = value.get(name)
-    return member if isinstance(member, dict) else {}
-
-
-def _parts(value: Event, name: str) -> list[Event]:
-    member = value.get(name)
-    return [part for part in member if isinstance(part, dict)] if isinstance(member, list) else []
-
-
-def _string(value: Event, name: str) -> str:
-    member = value.get(name)
-    return member if isinstance(member, str) else ""
 
 
 _Handler = Callable[[ResponsesReader, Event], Iterator[StreamEvent]]

@@ -202,6 +202,15 @@ def test_failures_end_the_stream_with_their_error(event: dict[str, Any]) -> None
     assert '"x"' in caught.value.message
 
 
+def test_a_type_may_stand_in_the_events_name_alone() -> None:
+    reader = ResponsesReader(lambda value: ApiError(None, None, "read"))
+    data = json.dumps({"delta": "hm", "item_id": "r", "summary_index": 0})
+
+    events = reader.feed(ServerEvent("response.reasoning_summary_text.delta", data))
+
+    assert list(events) == [ReasoningDelta("hm")]
+
+
 @pytest.mark.parametrize("data", ["{broken", "[1]", "nothing"])
 def test_data_that_is_no_object_cannot_be_read(data: str) -> None:
     with pytest.raises(DecodeFailed):

@@ -1,0 +1,56 @@
+"""Reading the values of stream events, which may be of any type whatever the API promises. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from efr.providers.canonical import Json
+from efr.providers.errors import DecodeFailed
+from efr.providers.provider_json import NotJson, parse
+from efr.providers.sse import ServerEvent
+
+Event = Mapping[str, Json]
+
+
+def read_object(event: ServerEvent) -> Event:
+    """The event's data. Raises DecodeFailed when it is no JSON object."""
+    try:
+        value = parse(event.data)
+    except NotJson as exc:
+        raise DecodeFailed(str(exc)) from exc
+    if not isinstance(value, dict):
+        raise DecodeFailed("an event that is no object")
+    return value
+
+
+def is_object(text: str) -> bool:
+    """Whether the text is a whole JSON object, as the arguments of a call should be."""
+    try:
+        return isinstance(parse(text), dict)
+    except NotJson:
+        return False
+
+
+def count(value: Event, name: str) -> int:
+    """A count of tokens; anything else than a number is 0."""
+    member = value.get(name)
+    if isinstance(member, bool) or not isinstance(member, int | float):
+        return 0
+    return max(int(member), 0)
+
+
+def string(value: Event, name: str) -> str:
+    member = value.get(name)
+    return member if isinstance(member, str) else ""
+
+
+def object_of(value: Event, name: str) -> Event:
+    """The object under that name; empty for anything else."""
+    found = value.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def objects_of(value: Event, name: str) -> list[Event]:
+    """The objects of the list under that name."""
+    found = value.get(name)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
