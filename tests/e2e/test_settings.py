@@ -103,6 +103,26 @@ def test_a_change_is_shown_asked_for_written_and_applied(
     assert "shell.idle_minutes = 7; file; at once" in only(ev.ToolCallCompleted, events).output
 
 
+def test_after_a_rule_the_same_call_never_asks_again(daemon: Daemon, server: ModelServer) -> None:
+    line = {"command": "make --version"}
+    resource = {"command": {"program": "make", "args": ["--version"]}}
+    rule = {"action": "execute", "resource": resource, "effect": "allow"}
+    asked = turn(daemon, server, "shell", line, t.ApprovalDecision.DENY)
+    assert only(ev.ApprovalRequested, asked).summary == "shell: command make --version"
+    added = turn(daemon, server, "settings", {"operation": "add_rule", "rule": rule})
+    assert only(ev.ApprovalRequested, added).summary.endswith("; loosens permissions")
+    for _ in range(2):
+        ran = turn(daemon, server, "shell", line)
+        assert not [event for event in ran if isinstance(event, ev.ApprovalRequested)]
+        assert only(ev.ToolCallCompleted, ran).refusal is None
+    other = turn(daemon, server, "shell", {"command": "make all"}, t.ApprovalDecision.DENY)
+    assert only(ev.ApprovalRequested, other).summary == "shell: command make all"
+    daemon.stop()
+    daemon.start()
+    ran = turn(daemon, server, "shell", line)
+    assert not [event for event in ran if isinstance(event, ev.ApprovalRequested)]
+
+
 def test_no_other_tool_writes_it_and_nobody_is_asked(daemon: Daemon, server: ModelServer) -> None:
     real = daemon.roots.config_file.resolve()
     before = real.read_text()
