@@ -12,7 +12,7 @@ from efr.cli.render.spans import text_of
 from efr.wire import codec
 from efr.wire import methods as m
 from tests.cli.conftest import Start
-from tests.cli.fake_daemon import CONVERSATION, FakeDaemon, Frame
+from tests.cli.fake_daemon import CONVERSATION, OTHER_TURN, FakeDaemon, Frame, envelope
 from tests.cli.test_commands import Answer, Run, answered, run, summary
 
 __all__ = ["answered", "run"]  # fixtures
@@ -131,3 +131,22 @@ def test_a_context_that_nobody_counted_says_so() -> None:
     )
     lines = [text_of(line) for line in report(told, 0)]
     assert lines[0] == "no model call was counted since the newest compaction"
+
+
+def test_the_history_shows_every_turn_and_the_whole_summary(answered: Run) -> None:
+    prompt = {"command_id": CONVERSATION, "origin": "shell"}
+    events = [
+        envelope(1, "prompt_queued", text="the first one", **prompt),
+        envelope(
+            2, "conversation_compacted", None, **compacted(summary="## A\nb\n## C")["compaction"]
+        ),
+        envelope(3, "prompt_queued", OTHER_TURN, text="the newest", **prompt),
+    ]
+    everything: Answer = ("conversations.list", {}, ONE)
+    page: Answer = ("conversation.history", {"conversation_id": CONVERSATION}, {"events": events})
+    code, out, _ = answered("history", "--verbose", CONVERSATION, answers=[everything, page])
+    assert code == 0
+    assert out.index("the first one") < out.index("## A\nb\n## C") < out.index("the newest")
+    code, out, _ = answered("history", CONVERSATION, answers=[everything, page])
+    assert "context compacted (,compact)" in out
+    assert "## A" not in out
