@@ -30,6 +30,7 @@ _TOKEN: Final = re.compile(
 )
 _STRING_STOP: Final = re.compile(r"[\x18\x1a\x1b]")
 _HELD_LIMIT: Final = 1 << 20  # an unfinished string longer than this is noise
+_TITLE_LIMIT: Final = 256  # characters of a title: a window's bar shows fewer
 _KNOWN_LIMIT: Final = 2048  # control sequences whose meaning is kept
 _MOST: Final = 9999  # no count and no column is larger
 
@@ -131,6 +132,9 @@ class Feeder:
                 if token[0] != "\x07":
                     self._methods[_CONTROLS[token[0]]]()
             case "osc_end":
+                number, _, words = token["osc"].partition(";")
+                if number in ("0", "2") and token["osc_end"] in ("\x07", "\x1b\\"):
+                    self._screen.title = words[:_TITLE_LIMIT]
                 return token.end() - (token["osc_end"] == "\x1b")
             case "string":
                 self._in_string = True

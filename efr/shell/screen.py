@@ -3,7 +3,7 @@
 Added: an alternate screen of its own, soft-wrap flags, rows scrolled off, SU, SD, REP, CBT, CHT and
 line drawing. Changed: zero-width characters join the cell before them, overwriting half of a wide
 character blanks the other half, one saved cursor as in xterm, plain text written a run at a time.
-Colours are kept, titles are not. Used by one thread at a time; what feeds it is `feeder.py`.
+Colours and the title are kept. Used by one thread at a time; what feeds it is `feeder.py`.
 """
 
 from __future__ import annotations

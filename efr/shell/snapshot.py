@@ -48,6 +48,7 @@ def snapshot(
         ),
         rows=tuple(_row(row) for row in rows),
         scrollback=tuple(_scrolled(text, wraps) for text, wraps in scrolled),
+        title=screen.title or None,
         alternate_screen=screen.alternate,
         modes=tuple(sorted(KEY_MODES.intersection(modes))),
     )

@@ -239,6 +239,23 @@ def test_a_snapshot_tells_cells_colours_and_the_cursor() -> None:
     assert snapshot(screen, 0, ()).scrollback == ()
 
 
+@pytest.mark.parametrize(
+    ("printed", "title"),
+    [
+        (b"\x1b]0;one\x07", "one"),
+        ("\x1b]0;one\x07\x1b]2;größe; two\x1b\\".encode(), "größe; two"),
+        (b"\x1b]2;" + b"x" * 300 + b"\x07", "x" * 256),
+        (b"\x1b]2;one\x07\x1b]2;\x07", None),
+        (b"\x1b]2;one\x07\x1b]2;cut\x18\x1b]1;icon\x07\x1b]52;c;eA==\x07", "one"),
+        (b"\x1b]2;one\x07\x1bc", None),
+    ],
+)
+def test_a_snapshot_tells_the_title(printed: bytes, title: str | None) -> None:
+    screen = TerminalScreen(4, 2)
+    Feeder(screen).feed(printed)
+    assert snapshot(screen, 0, ()).title == title
+
+
 def test_a_snapshot_leaves_blank_ends_out_and_marks_wrapped_rows() -> None:
     screen = TerminalScreen(4, 2)
     Feeder(screen).feed(b"abcdef\x1b[K")
