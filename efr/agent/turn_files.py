@@ -60,6 +60,7 @@ class TurnFiles:
         self._named = named
         self._clock = clock
         self._first: dict[str, Snapshot] = {}  # by directory, in the order of their calls
+        self._last: dict[str, Snapshot] = {}  # taken after an interrupt: the end is in a hurry
         self._recorded: set[str] = set()  # those whose first snapshot is kept
         self._failed: set[str] = set()  # directories that are not tried again in this turn
 
@@ -88,8 +89,13 @@ class TurnFiles:
         found: dict[str, list[Change]] = {}
         for root, snapshot in before.items():
             began = self._clock.monotonic()
-            last = self._take_last(root, cancel, whole=False)
-            if last is None or last == snapshot:
+            stopped = cancel.cancelled  # then no call comes after, and this is the last look
+            last = self._take_last(root, cancel, whole=stopped)
+            if last is None:
+                continue
+            if stopped:
+                self._last[root] = last
+            if last == snapshot:
                 continue
             self._record_first(root, began)
             if changes := self._changes(snapshot, last):
@@ -102,7 +108,7 @@ class TurnFiles:
         found: dict[str, list[Change]] = {}
         for root, first in self._first.items():
             began = self._clock.monotonic()
-            last = self._take_last(root, cancel, whole=True)
+            last = self._last.get(root) or self._take_last(root, cancel, whole=True)
             if last is None:
                 self._failed.add(root)
                 continue

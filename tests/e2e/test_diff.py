@@ -44,6 +44,8 @@ PLAY = [
     DONE,  # a turn without a change
     calls("shell", command="true"),
     DONE,
+    calls("shell", command="true"),  # in a project with too many files
+    DONE,
 ]
 
 
@@ -90,6 +92,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         server.play(PLAY, models=[{"id": "fake-model"}])
         url = server.base_url
         settings = '[model]\nprovider = "openai-api"\n' + APIS["openai-api"].format(url=url)
+        settings += "[snapshot]\nmax_files = 100\n"
         with Daemon(tmp_path, settings=settings) as daemon:
             log_in(daemon, "openai-api")
             app = daemon.home / "app"
@@ -104,10 +107,16 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             }.items():
                 (app / name).write_text(text)
             shutil.copytree(app, tmp_path / "before")
+            large = daemon.home / "large"
+            large.mkdir()
+            for number in range(101):
+                (large / f"f{number}").touch()
             with connect(daemon.env) as efr:
                 efr.call("admin.project_add", path=str(app))
+                efr.call("admin.project_add", path=str(large))
                 turns = [turn(efr, app, "change it")]
                 turns += [turn(efr, app, text, turns[0][0]) for text in ("say hi", "look")]
+                turns.append(turn(efr, large, "look there"))
             yield World(daemon, app, tmp_path / "before", turns)
 
 
@@ -216,16 +225,34 @@ def test_efr_diff_in_a_pipe_applies_to_the_state_before(world: World, tmp_path: 
         ["new", "+1", "−0", "written.txt"],
         ["7", "files", "(+6", "−2)"],
     ]
-    told = efr_diff(world)
+    told = efr_diff(world, f"--conversation={world.conversation_id}")
     assert told.stdout == ""
     assert told.stderr.endswith("no changed file is recorded for this turn\n")
     assert json.loads(efr_diff(world, "--json", f"--turn={turn_id}").stdout)["diff"] == whole
 
 
+def test_what_has_no_snapshot_is_told(world: World) -> None:
+    conversation_id, *events = world.turns[3]
+    assert one_of(events, ev.TurnCompleted)[0].undo == t.UndoSummary(not_covered=("~/large",))
+    told = efr_diff(world, f"--conversation={conversation_id}")
+    assert told.stdout == "~/large: no snapshot of this turn holds it\n"
+
+
+def test_a_turn_whose_snapshots_are_collected_keeps_its_list(world: World) -> None:
+    stores = world.daemon.roots.data.path / "snapshots"
+    stores.rename(stores.with_name("elsewhere"))
+    end = one_of(world.turns[0], ev.TurnCompleted)[0]
+    with connect(world.daemon.env) as efr:
+        told = efr.call("conversation.diff", turn_id=end.turn_id)
+    stores.with_name("elsewhere").rename(stores)
+    assert told.changes == end.changes
+    assert told.diff == "the snapshots of this turn are collected, content not shown\n"
+
+
 def test_a_deleted_conversation_leaves_no_snapshot(world: World) -> None:
     """The last test: it takes the conversation away."""
     stores = world.daemon.roots.data.path / "snapshots"
-    assert len(list(stores.glob("*.git"))) == 2
+    assert len(list(stores.glob("*.git"))) == 3, "one has no snapshot, and goes by itself"
     with connect(world.daemon.env) as efr:
         efr.call("conversation.delete", conversation_id=world.conversation_id)
-    assert list(stores.iterdir()) == []
+    assert len(list(stores.glob("*.git"))) == 1
