@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from efr.providers.canonical import Json
 from efr.providers.errors import DecodeFailed
 from efr.providers.provider_json import NotJson, parse
 from efr.providers.sse import ServerEvent
+
+_COUNT_MAX: Final = 2**53  # what every reader of JSON keeps exact; sums stay below the wire's u64
 
 Event = Mapping[str, Json]
 
@@ -36,7 +39,7 @@ def count(value: Event, name: str) -> int:
     member = value.get(name)
     if isinstance(member, bool) or not isinstance(member, int | float):
         return 0
-    return max(int(member), 0)
+    return min(max(int(member), 0), _COUNT_MAX)
 
 
 def string(value: Event, name: str) -> str:

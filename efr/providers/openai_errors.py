@@ -10,7 +10,7 @@ from typing import Final
 
 from efr.providers import errors as err
 from efr.providers.error_facts import ErrorFacts
-from efr.providers.retry import NOT_ACTED_ON, Verdict
+from efr.providers.retry import NOT_ACTED_ON, Verdict, sane_wait_s
 
 _SPENT: Final = frozenset(
     {
@@ -28,7 +28,8 @@ _NO_SUCH_MODEL: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _TRY_AGAIN: Final = re.compile(
-    r"try again in (?:(?P<ms>[\d.]+)\s*ms|(?:(?P<m>\d+)\s*m)?\s*(?:(?P<s>[\d.]+)\s*s)?)",
+    r"try again in (?:(?P<ms>[\d.]+)\s*ms|"
+    r"(?:(?P<h>\d+)\s*h)?\s*(?:(?P<m>\d+)\s*m)?\s*(?:(?P<s>[\d.]+)\s*s)?)",
     re.IGNORECASE,
 )
 
@@ -64,17 +65,17 @@ def judge_event(facts: ErrorFacts, model: str, now_us: int) -> err.ProviderError
 
 def _told_wait_s(facts: ErrorFacts, now_us: int) -> float | None:
     if facts.resets_at is not None:
-        return max(facts.resets_at - now_us / 1e6, 0.0)
+        return sane_wait_s(facts.resets_at - now_us / 1e6)
     if facts.resets_in_s is not None:
-        return max(facts.resets_in_s, 0.0)
+        return sane_wait_s(facts.resets_in_s)
     match = _TRY_AGAIN.search(facts.message)
     if match is None:
         return None
     if match["ms"]:
-        return _float(match["ms"], 0.001)
-    if match["m"] or match["s"]:
-        return (_float(match["m"], 60) or 0.0) + (_float(match["s"], 1) or 0.0)
-    return None
+        return sane_wait_s(_float(match["ms"], 0.001))
+    parts = [(match["h"], 3600), (match["m"], 60), (match["s"], 1)]
+    told = [_float(text, unit) for text, unit in parts if text]
+    return sane_wait_s(sum(part or 0.0 for part in told)) if told else None
 
 
 def _float(text: str | None, unit: float) -> float | None:

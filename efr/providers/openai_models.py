@@ -74,7 +74,9 @@ def _entry(entry: Mapping[str, Json]) -> ModelFacts | None:
     slug, tool = entry.get("slug"), entry.get("apply_patch_tool_type")
     if not isinstance(slug, str) or not slug:
         return None
-    if entry.get("visibility", "list") != "list" or tool not in (None, "freeform", "function"):
+    if entry.get("visibility") not in (None, "list"):
+        return None
+    if tool not in (None, "freeform", "function"):
         return None
     window, largest = _size(entry, "context_window"), _size(entry, "max_context_window")
     window = window if window is not None else largest

@@ -22,6 +22,7 @@ from efr.providers.transcript import Transcript
 
 ATTEMPTS: Final = 4
 SERVER_WAIT_MAX_S: Final = 60.0  # a longer wait is the user's to decide
+_WAIT_MAX_S: Final = 366 * 86400.0
 _BACKOFF_BASE_S: Final = 0.5
 _BACKOFF_MAX_S: Final = 8.0
 
@@ -79,16 +80,21 @@ def server_wait_s(header: Callable[[str], str | None], now_us: int) -> float | N
     """What retry-after-ms or Retry-After ask for; a date in the past is 0, nonsense None."""
     milliseconds = _number(header("retry-after-ms"))
     if milliseconds is not None:
-        return milliseconds / 1000
+        return sane_wait_s(milliseconds / 1000)
     text = header("retry-after")
     seconds = _number(text)
     if seconds is not None or text is None:
-        return seconds
+        return sane_wait_s(seconds)
     try:
         date = email.utils.parsedate_to_datetime(text)
     except ValueError:
         return None
-    return max(date.timestamp() - now_us / 1e6, 0.0)
+    return sane_wait_s(date.timestamp() - now_us / 1e6)
+
+
+def sane_wait_s(seconds: float | None) -> float | None:
+    """The wait that a server asks for: none in the past, and more than a year is nonsense."""
+    return None if seconds is None or seconds > _WAIT_MAX_S else max(seconds, 0.0)
 
 
 def send_with_retries(

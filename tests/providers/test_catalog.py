@@ -193,6 +193,7 @@ def test_the_subscriptions_list_is_ordered_filtered_and_lenient() -> None:
     others = [
         {"slug": "first", "priority": 1, "max_context_window": 70},
         {"slug": "hidden", "visibility": "hide"},
+        {"slug": "nowhere", "visibility": None},
         {"slug": "strange-tool", "apply_patch_tool_type": "other"},
         {"no": "slug"},
         "nonsense",
@@ -213,6 +214,7 @@ def test_the_subscriptions_list_is_ordered_filtered_and_lenient() -> None:
             prefer_websockets=True,
             edit_tool="apply_patch",
         ),
+        ModelFacts("nowhere", edit_tool="apply_patch"),
         ModelFacts("unranked", edit_tool="apply_patch"),
     )
 

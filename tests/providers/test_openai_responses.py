@@ -255,6 +255,7 @@ def test_a_server_wait_is_kept(bench: Bench) -> None:
         ({}, told("x", resets_at=1_791_028_800 + 10_800), 10_800.0),
         ({}, told("x", "Please try again in 5m3s."), 303.0),
         ({}, told("x", "Try again in 61.5s"), 61.5),
+        ({}, told("x", "Please try again in 1h12m43.5s."), 4363.5),
     ],
 )
 def test_a_wait_that_is_too_long_ends_the_tries_at_once(
@@ -271,7 +272,13 @@ def test_a_wait_that_is_too_long_ends_the_tries_at_once(
 
 
 @pytest.mark.parametrize(
-    ("message", "wait_s"), [("try again in 20ms", 0.02), ("Try again in 1.5s.", 1.5)]
+    ("message", "wait_s"),
+    [
+        ("try again in 20ms", 0.02),
+        ("Try again in 1.5s.", 1.5),
+        ("try again in 99999999999s", 0.375),  # nonsense: as if it told none
+        ("try again in a moment", 0.375),
+    ],
 )
 def test_a_wait_told_in_words_is_kept(bench: Bench, message: str, wait_s: float) -> None:
     bench.server.play([refusal(429, told("x", message)), OK])

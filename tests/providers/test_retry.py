@@ -61,6 +61,9 @@ def test_a_backoff_is_half_fixed_and_half_random(attempt: int, low: float, high:
         ({"retry-after": "tomorrow"}, None),
         ({"retry-after": "-5"}, None),
         ({"retry-after": "9" * 400}, None),
+        ({"retry-after": "99999999999"}, None),  # more than a year is nonsense
+        ({"retry-after-ms": "9999999999999999"}, None),
+        ({"retry-after": "Sat, 03 Oct 2099 11:00:00 GMT"}, None),
     ],
 )
 def test_a_servers_wait_is_read_from_its_headers(

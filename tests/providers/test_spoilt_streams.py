@@ -33,7 +33,24 @@ from efr.providers.sse import ServerEvent, SseDecoder
 from tests.providers.recorded import NAMES, reader_of, stream
 
 ROUNDS = 60  # for each recording
-STRANGE = [None, True, -1, 0, 1.5, "", "x", "\ud800", [], [1], {}, {"a": 1}, [{}], [[]], 10**6]
+STRANGE = [
+    None,
+    True,
+    -1,
+    0,
+    1.5,
+    "",
+    "x",
+    "\ud800",
+    [],
+    [1],
+    {},
+    {"a": 1},
+    [{}],
+    [[]],
+    2**64 - 1,
+    1e300,
+]
 SHELL = ToolDefinition("shell", "Runs.", {"type": "object"})
 
 
