@@ -6,7 +6,7 @@ default colours.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Final
@@ -28,6 +28,7 @@ _INDEXED: Final = {
 # What a client must know to send the right keys: cursor keys, keypad, mouse, focus, paste.
 KEY_MODES: Final = frozenset((1, 66, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 2004))
 _BLANK: Final = t.Cell(text="")
+_MOST_ABOVE: Final = 250_000  # cells above the screen: 3 MB of a frame that holds 16
 _KNOWN_CELLS: Final = 4096  # different cells kept: a screen has a few hundred
 
 
@@ -37,8 +38,6 @@ def snapshot(
     """The whole screen, and at most `scrollback_rows` of what scrolled off the main one. `modes`
     are the DEC modes that are set."""
     rows = map(screen.buffer.get, range(screen.lines))
-    left = len(screen.scrolled) - scrollback_rows
-    scrolled = islice(screen.scrolled, max(0, left), None) if scrollback_rows else ()
     return t.ScreenSnapshot(
         size=t.Size(cols=screen.columns, rows=screen.lines),
         cursor=t.CursorPos(
@@ -47,7 +46,7 @@ def snapshot(
             hidden=screen.cursor.hidden,
         ),
         rows=tuple(_row(row) for row in rows),
-        scrollback=tuple(_scrolled(text, wraps) for text, wraps in scrolled),
+        scrollback=_above(screen.scrolled, scrollback_rows),
         title=screen.title or None,
         alternate_screen=screen.alternate,
         modes=tuple(sorted(KEY_MODES.intersection(modes))),
@@ -61,6 +60,18 @@ def _row(row: Row | None) -> t.RowCells:
     while cells and cells[-1] == _BLANK and not (len(cells) > 1 and cells[-2].wide):
         cells.pop()
     return t.RowCells(cells=tuple(cells), wrapped=row.wraps)
+
+
+def _above(scrolled: Sequence[tuple[str, bool]], most_rows: int) -> tuple[t.RowCells, ...]:
+    """The newest rows, oldest first."""
+    found: list[t.RowCells] = []
+    room = _MOST_ABOVE
+    for text, wraps in islice(reversed(scrolled), most_rows):
+        room -= len(text)
+        if room < 0:
+            break
+        found.append(_scrolled(text, wraps))
+    return tuple(reversed(found))
 
 
 def _scrolled(text: str, wraps: bool) -> t.RowCells:

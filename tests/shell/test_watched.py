@@ -15,7 +15,10 @@ from efr.shell.process import ShellProcess
 from efr.shell.screen import TerminalScreen
 from efr.shell.shells import LOOK_S
 from efr.shell.snapshot import snapshot
+from efr.wire import codec
+from efr.wire import methods as m
 from efr.wire import types as t
+from efr.wire.framing import MAX_FRAME
 from tests.shell.rig import LIMIT_S, LateClock, Rig, World
 
 TELLS_SIZE = """
@@ -254,6 +257,18 @@ def test_a_snapshot_tells_the_title(printed: bytes, title: str | None) -> None:
     screen = TerminalScreen(4, 2)
     Feeder(screen).feed(printed)
     assert snapshot(screen, 0, ()).title == title
+
+
+def test_the_largest_snapshot_fits_into_a_frame() -> None:
+    screen = TerminalScreen(500, 200, scrollback=5000)
+    colours = "\x1b[1;3;4;7;38;2;255;254;253;48;2;252;251;250m"
+    feeder = Feeder(screen)
+    feeder.feed((("x" * 500 + "\r\n") * 800).encode())
+    feeder.feed((colours + "漢" * 250 * 200).encode())
+    found = snapshot(screen, 5000, ())
+
+    assert 400 < len(found.scrollback) <= 500
+    assert len(codec.encode(m.PtySnapshot(seq=1 << 40, snapshot=found))) < MAX_FRAME - 1000
 
 
 def test_a_snapshot_leaves_blank_ends_out_and_marks_wrapped_rows() -> None:

@@ -19,7 +19,7 @@ from efr.wire import types as t
 from efr.wire.errors import refuse
 
 MOST_KEYS: Final = 64 << 10  # bytes of one write: a paste comes in pieces
-MOST_COLUMNS, MOST_ROWS = 1000, 500  # a larger window is none; each look at it would cost memory
+MOST_COLUMNS, MOST_ROWS = 500, 200  # so that a snapshot in all colours fits into a frame
 
 
 def shell_status(rooms: Rooms, params: m.ShellStatusParams, call: Call) -> m.ShellStatusResult:
