@@ -42,6 +42,7 @@ _STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "pause_turn": "pause_turn",
 }
 _STREAMED: Final = ("text", "thinking", "tool_use")
+_THOUGHTS: Final = ("thinking", "redacted_thinking")
 _SHOWN_TYPE_CHARS: Final = 128  # of an unknown event's type, in a debug line
 
 
@@ -209,12 +210,16 @@ class MessagesReader:
         fallback: StopReason = "tool_use" if calls else "end_turn"
         reason = _STOP_REASONS.get(self._stop_reason or "", fallback)
         self.finished = True
-        yield Done(reason, self._raw())
+        yield Done(reason, self._raw(cut=reason in ("max_tokens", "refusal")))
 
-    def _raw(self) -> str | None:
-        texts = [block.raw() for _, block in sorted(self._blocks.items())]
-        whole = [text for text in texts if text is not None]
-        return f"[{','.join(whole)}]" if whole else None
+    def _raw(self, cut: bool) -> str | None:
+        """The text of the blocks. An answer that was cut while it thought loses that thought:
+        its signature may be missing, and the API takes no answer back that ends in one."""
+        texts = [(block.kind, block.raw()) for _, block in sorted(self._blocks.items())]
+        whole = [(kind, text) for kind, text in texts if text is not None]
+        while cut and whole and whole[-1][0] in _THOUGHTS:
+            whole.pop()
+        return f"[{','.join(text for _, text in whole)}]" if whole else None
 
     def _say(self, text: str) -> Iterator[StreamEvent]:
         if text:

@@ -72,7 +72,7 @@ class ResponsesReader:
     def __init__(self, read_error: ReadError) -> None:
         self._read_error = read_error
         self._calls: list[_Call] = []
-        self._items: list[tuple[int, Json]] = []  # output index and item
+        self._items: list[tuple[int, Event]] = []  # output index and item
         self._spoken: set[str] = set()  # items that sent text or reasoning
         self._open: tuple[str, Json] | None = None  # kind and section of the last delta
         self.finished = False
@@ -235,6 +235,7 @@ class ResponsesReader:
         reason = object_of(response, "incomplete_details").get("reason")
         if any(not call.ended for call in self._calls):
             raise InvalidStream("a call was cut off")
+        self._drop_last_thoughts()
         match reason:
             case "max_output_tokens":
                 yield from self._finish(response, "max_tokens")
@@ -243,11 +244,17 @@ class ResponsesReader:
             case _:
                 raise ApiError(None, "incomplete", f"the answer is incomplete: {reason}"[:1000])
 
+    def _drop_last_thoughts(self) -> None:
+        """The API takes no reasoning item back without what it led to."""
+        self._items.sort(key=lambda entry: entry[0])
+        while self._items and self._items[-1][1].get("type") == "reasoning":
+            self._items.pop()
+
     def _finish(self, response: Event, stop_reason: StopReason) -> Iterator[StreamEvent]:
         usage = response.get("usage")
         if isinstance(usage, dict):
             yield UsageEvent(read_usage(usage))
-        items = [item for _, item in sorted(self._items, key=lambda entry: entry[0])]
+        items = [dict(item) for _, item in sorted(self._items, key=lambda entry: entry[0])]
         self.finished = True
         yield Done(stop_reason, items or None)
 

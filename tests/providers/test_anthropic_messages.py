@@ -318,6 +318,31 @@ def test_thinking_blocks_are_parted_by_a_blank_line_and_empty_ones_stay() -> Non
     )
 
 
+@pytest.mark.parametrize("reason", ["max_tokens", "refusal", "end_turn"])
+def test_a_thought_that_was_cut_is_not_sent_back(reason: str) -> None:
+    thought = [start(0, type="thinking", thinking="o", signature=""), stop(0)]
+    said = [start(1, type="text", text="x"), stop(1)]
+    again = [
+        start(2, type="redacted_thinking", data="sealed"),
+        stop(2),
+        start(3, type="thinking", thinking="cu", signature=""),
+        start(4, type="text", text=""),
+    ]
+    end = {"type": "message_delta", "delta": {"stop_reason": reason}}
+
+    def raw(*events: dict[str, Any]) -> Any:
+        *_, last = read(*events, end, END)
+        assert isinstance(last, Done)
+        return last.provider_raw and [block["type"] for block in json.loads(last.provider_raw)]
+
+    if reason == "end_turn":  # a whole answer goes back as it came
+        assert raw(*thought) == ["thinking"]
+        assert raw(*thought, *said, *again) == ["thinking", "text", "redacted_thinking", "thinking"]
+    else:
+        assert raw(*thought) is None
+        assert raw(*thought, *said, *again) == ["thinking", "text"]
+
+
 def test_a_call_without_input_is_an_empty_object() -> None:
     got = read(
         start(0, type="tool_use", id="t", name="n", input={}),

@@ -162,6 +162,23 @@ def test_an_incomplete_answer_tells_why(reason: str, stop: str) -> None:
     assert read(event) == [Done(stop)]  # type: ignore[arg-type]
 
 
+def test_a_thought_that_was_cut_is_not_sent_back() -> None:
+    event = {
+        "type": "response.incomplete",
+        "response": {"incomplete_details": {"reason": "max_output_tokens"}},
+    }
+    said = {"type": "message", "id": "m"}
+
+    def raw(*items: dict[str, Any]) -> Any:
+        *_, last = read(*(done(index, **item) for index, item in enumerate(items)), event)
+        assert isinstance(last, Done)
+        return last.provider_raw
+
+    thought = {"type": "reasoning", "id": "r", "summary": []}
+    assert raw(thought) is None
+    assert raw(thought, said, thought, thought) == [thought, said]
+
+
 @pytest.mark.parametrize("done_too", [False, True])
 def test_an_incomplete_answer_with_an_open_call_never_ends_that_call(done_too: bool) -> None:
     call = {"type": "function_call", "id": "i", "call_id": "c", "name": "t", "arguments": '{"a'}
