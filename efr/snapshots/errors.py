@@ -17,7 +17,11 @@ class NotTaken(SnapshotError):
 
 
 class GitFailed(SnapshotError):
-    """git ended with an error, or cannot be started."""
+    """git ended with an error."""
+
+
+class GitMissing(GitFailed):
+    """git cannot be started."""
 
 
 class GitTimedOut(SnapshotError):

@@ -88,9 +88,12 @@ def remove_leftovers(files: StoreFiles) -> None:
 
 
 def remove_loose_leftovers(git: Path) -> None:
-    """Temporary files among the loose objects: too many folders to look into each time."""
-    for path in git.glob("objects/??/tmp_obj_*"):
-        _unlink(path)
+    """Temporary files among the loose objects, and empty ones: a power loss leaves those, and git
+    takes them for whole. Too many folders to look into each time."""
+    for path in git.glob("objects/??/*"):
+        with suppress(OSError):
+            if path.name.startswith("tmp_obj_") or path.stat().st_size == 0:
+                path.unlink()
 
 
 def forget(path: Path) -> None:
@@ -100,6 +103,7 @@ def forget(path: Path) -> None:
 
 def start_over(files: StoreFiles) -> None:
     """Forgets what is known of the directory; the next snapshot reads all of it. Refs stay."""
+    remove_loose_leftovers(files.git)
     _unlink(files.index)
     _unlink(files.ignored_index)
     with suppress(OSError):

@@ -19,7 +19,7 @@ from typing import IO, Final
 
 from efr.base.cancel import Cancel
 from efr.base.clock import Clock
-from efr.snapshots.errors import GitFailed, GitTimedOut
+from efr.snapshots.errors import GitFailed, GitMissing, GitTimedOut
 
 PLAIN: Final = {
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -134,14 +134,14 @@ class Git:
         return run.finish(budget, ok)
 
     def start(self, *arguments: str, given: bytes = b"", settings: Sequence[str] = ()) -> GitRun:
-        """Starts it and goes on. Raises GitFailed."""
+        """Starts it and goes on. Raises GitMissing."""
         out = _memory()
         try:
             with _memory(given) as words:
                 process = self._open(arguments, settings, words, out)
         except OSError as exc:
             out.close()
-            raise GitFailed(f"git does not start: {exc}") from exc
+            raise GitMissing(f"git does not start: {exc}") from exc
         return GitRun(process, out, arguments[0])
 
     def lines(self, *arguments: str, budget: Budget, take: Callable[[bytes], None]) -> None:
@@ -149,7 +149,7 @@ class Git:
         try:
             process = self._open(arguments, (), subprocess.DEVNULL, subprocess.PIPE)
         except OSError as exc:
-            raise GitFailed(f"git does not start: {exc}") from exc
+            raise GitMissing(f"git does not start: {exc}") from exc
         with process:
             try:
                 _read(process, budget, take)

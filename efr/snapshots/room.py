@@ -20,7 +20,7 @@ from efr.snapshots import files as disk
 from efr.snapshots.choice import Limits, below
 from efr.snapshots.collect import Collection
 from efr.snapshots.compare import CutText, changes, empty_of, load, write_patch
-from efr.snapshots.errors import GitFailed, GitTimedOut, NotTaken
+from efr.snapshots.errors import GitFailed, GitMissing, GitTimedOut, NotTaken
 from efr.snapshots.files import StoreFiles, store_of
 from efr.snapshots.gates import Gates
 from efr.snapshots.git import Budget, Git
@@ -77,13 +77,12 @@ class Snapshots:
         with self.gates.enter(store.git.name, budget.left_s) as entered:
             if not entered:
                 raise NotTaken(root, "another snapshot of it takes too long")
+            if not store.git.exists() and self._is_bare(store.root):
+                return empty_of(store.root)
             try:
-                if not store.git.exists() and self._is_bare(store.root):
-                    return empty_of(store.root)
-                return self._take(store, limits, budget, whole=whole)
-            except NotTaken as exc:
-                if isinstance(exc, TooMany):
-                    self._pause(store, exc.why)
+                return self._take_or_start_over(store, limits, budget, whole=whole)
+            except TooMany as exc:
+                self._pause(store, exc.why)
                 raise
             except GitTimedOut as exc:
                 disk.remove_leftovers(store)
@@ -92,7 +91,6 @@ class Snapshots:
                     self._pause(store, _TOO_SLOW)
                 raise NotTaken(root, _TOO_SLOW) from exc
             except (GitFailed, OSError) as exc:
-                self._start_over(store)
                 raise NotTaken(root, str(exc)) from exc
 
     def keep(self, snapshot: Snapshot, conversation_id: str, turn_id: str, phase: str) -> str:
@@ -149,6 +147,19 @@ class Snapshots:
         collection.run(keep_turns, max_age_days, cancel)
 
     # Inside --------------------------------------------------------------------------------
+
+    def _take_or_start_over(
+        self, store: StoreFiles, limits: Limits, budget: Budget, *, whole: bool
+    ) -> Snapshot:
+        """Once more from nothing, when what is known of the directory is damaged."""
+        try:
+            return self._take(store, limits, budget, whole=whole)
+        except GitMissing:
+            raise
+        except GitFailed as exc:
+            log.warning("the store of %s is read anew: %s", store.root, exc)
+            self._start_over(store)
+            return self._take(store, limits, budget, whole=whole)
 
     def _take(self, store: StoreFiles, limits: Limits, budget: Budget, *, whole: bool) -> Snapshot:
         if not store.git.exists():  # it was removed, and so was what is known of it

@@ -224,6 +224,23 @@ def test_what_the_project_excludes_and_efrs_own_folders_are_left_alone(tmp_path:
     assert room.take(str(root), LIMITS, whole=False).count == 1, "data alone is left"
 
 
+def test_a_linked_work_tree_has_the_excludes_of_its_repository(
+    world: World, tmp_path: Path
+) -> None:
+    world.write("a")
+    world.git("init", "-q")
+    world.git("add", ".")
+    world.git("commit", "-qm", "x")
+    (world.root / ".git/info/exclude").write_text("mine\n")
+    world.git("worktree", "add", "-q", str(tmp_path / "linked"))
+    world.root = tmp_path / "linked"
+    before = world.take()
+    world.write("mine")
+    (change,) = world.room.changes(before, world.take())
+    assert (change.path, change.hidden) == ("mine", Hidden.IGNORED)
+    assert world.git("status", "--porcelain") == ""
+
+
 def test_a_directory_with_too_many_files_is_left_alone_for_ten_minutes(world: World) -> None:
     for number in range(51):
         world.write(f"f{number}")
@@ -284,9 +301,15 @@ def test_a_store_is_used_again_after_any_fault(world: World) -> None:
 
     index.write_bytes(b"no index")
     world.write("c")
-    with pytest.raises(NotTaken):
-        world.take()
     assert [one.path for one in world.room.changes(second, world.take())] == ["c"]
+
+    head = (store / "HEAD").read_text().strip()
+    broken = store / "objects" / head[:2] / head[2:]
+    broken.chmod(0o600)
+    broken.write_bytes(b"")  # as a power loss leaves it
+    world.write("c", "two\n")
+    assert world.take().count == 3
+    assert world.git("fsck", "--no-dangling", store=store) == ""
 
     shutil.rmtree(store)
     for rest in world.stores.iterdir():
