@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -81,7 +82,7 @@ class GitRun:
 
     def finish(self, budget: Budget, ok: Sequence[int] = (0,)) -> bytes:
         """What it printed. Raises GitFailed, GitTimedOut, Cancelled."""
-        forget = budget.cancel.on_cancel(self._process.kill) if budget.cancel else None
+        forget = budget.cancel.on_cancel(self._kill) if budget.cancel else None
         try:
             try:
                 _, told = self._process.communicate(timeout=budget.left_s)
@@ -102,9 +103,11 @@ class GitRun:
     def stop(self) -> None:
         """Kills what still runs, and lets everything go."""
         with self._process:
-            if self._process.poll() is None:
-                self._process.kill()
+            self._kill()
         self._out.close()
+
+    def _kill(self) -> None:
+        _kill(self._process)
 
 
 class Git:
@@ -154,7 +157,7 @@ class Git:
             try:
                 _read(process, budget, take)
             except BaseException:
-                process.kill()
+                _kill(process)
                 raise
         if process.returncode != 0:
             raise GitFailed(f"git {arguments[0]} ended with {process.returncode}")
@@ -174,6 +177,7 @@ class Git:
             stdout=out,
             stderr=subprocess.PIPE if out != subprocess.PIPE else subprocess.DEVNULL,
             cwd=self.root or "/",
+            process_group=0,  # git has children of its own, which go with it
         )
 
     def _environment(self) -> Mapping[str, str]:
@@ -181,6 +185,13 @@ class Git:
         if self.root is not None:
             places["GIT_WORK_TREE"] = self.root
         return {**PLAIN, **places, "PATH": self._path, "HOME": str(self.store)}
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Ends git and its children, unless it has ended: its number may be another's then."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _memory(content: bytes = b"") -> IO[bytes]:
