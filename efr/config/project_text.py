@@ -12,13 +12,13 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Annotated
 
 import msgspec
 import tomlkit
 from tomlkit.items import Array, InlineTable
 
 from efr.config.errors import ConfigError
+from efr.config.project_faults import first_fault
 from efr.policy.paths import normal
 
 HEAD = """\
@@ -27,7 +27,6 @@ HEAD = """\
 # Changed by: efr project add [PATH], efr project remove PATH
 """
 
-_UUID = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 _HEADER = re.compile(r"[ \t]*\[\[[ \t]*(?:project|\"project\"|'project')[ \t]*\]\]")
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
@@ -46,22 +45,26 @@ class Project:
         return self.name or PurePosixPath(self.root).name or self.root
 
 
-class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    id: Annotated[str, msgspec.Meta(pattern=_UUID)]
-    root: Annotated[str, msgspec.Meta(pattern="^/")]
+class _Entry(msgspec.Struct, frozen=True):
+    id: str
+    root: str
     name: str | None = None
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _File(msgspec.Struct, frozen=True):
     project: tuple[_Entry, ...] = ()
 
 
 def parse(text: str) -> tuple[Project, ...]:
     """The projects in the order of the text. Raises ConfigError for anything that is not right."""
     try:
-        entries = msgspec.convert(tomllib.loads(text), _File).project
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as exc:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as exc:
         raise ConfigError(str(exc)) from exc
+    fault = first_fault(document, text)
+    if fault is not None:
+        raise fault
+    entries = msgspec.convert(document, _File).project
     found = tuple(Project(one.id, normal(one.root), one.name) for one in entries)
     _refuse_twice("id", [one.id for one in found])
     _refuse_twice("root", [one.root for one in found])

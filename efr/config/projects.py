@@ -44,8 +44,13 @@ class ProjectRegistry:
         self.path = path
         self._ids = ids
         self._warned: str | None = None
+        self._told: Callable[[str], None] = lambda fault: None
         self._changing = threading.Lock()  # "registry": held over one change, which reads and
         # writes the file, so that one follows another; a command waits for its turn
+
+    def on_fault(self, listener: Callable[[str], None]) -> None:
+        """Calls `listener` once for each new fault, on the thread that found it."""
+        self._told = listener
 
     def all(self) -> tuple[Project, ...]:
         """The projects of now; none when the file is broken."""
@@ -55,6 +60,7 @@ class ProjectRegistry:
             if str(exc) != self._warned:
                 self._warned = str(exc)
                 _log.warning("no project is known: %s", exc)
+                self._told(str(exc).removeprefix(f"{self.path}: "))
             return ()
         self._warned = None
         return found

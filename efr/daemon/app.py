@@ -188,6 +188,7 @@ class Daemon:
             self._clock,
         )
         self._settings.on_reload(told.reloaded)
+        rooms.projects.registry.on_fault(told.registry_broken)
         self._settings.hold_while(rooms.agent.runs_full)
         self._serve(started, rooms, timer)
         started.add("the model lists", fetcher.stop)

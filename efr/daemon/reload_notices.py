@@ -1,4 +1,4 @@
-"""Tells terminals what a reload of the settings came to, when nobody asked for the answer.
+"""Tells terminals what a reload of the settings came to, and of a broken registry of projects.
 
 Each new error and each new set of keys that wait for a restart is one line at every terminal that
 was active lately; the same news twice says nothing. Runs on the thread that asked for the reload.
@@ -39,11 +39,16 @@ class ReloadNotices:
 
     def reloaded(self, result: t.ReloadResult) -> None:
         """A reload ended. Blocks on a reader when there is news."""
-        lines = list(self._news(result))
-        if lines:
-            for tty in self._terminals():
-                for line in lines:
-                    self._write(tty, line)
+        self._tell(list(self._news(result)))
+
+    def registry_broken(self, fault: str) -> None:
+        """The registry of projects has a new fault. Blocks on a reader."""
+        self._tell([f"projects.toml has an error, no project counts: {fault}"])
+
+    def _tell(self, lines: Sequence[str]) -> None:
+        for tty in self._terminals() if lines else ():
+            for line in lines:
+                self._write(tty, line)
 
     def _news(self, result: t.ReloadResult) -> Iterator[str]:
         error, keys = result.error, result.restart_needed

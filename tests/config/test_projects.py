@@ -81,6 +81,24 @@ def test_a_broken_file_is_no_project_and_an_error_for_who_asks(tmp_path: Path, t
     assert (tmp_path / "projects.toml").read_text() == text
 
 
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("x = 1\n", "line 1, column 1: x: unknown key; a project is a table [[project]]"),
+        ("project = 3\n", "line 1, column 1: project: must be a list of tables"),
+        ("project = [3]\n", "line 1, column 12: project[0]: must be a table, not 3"),
+        (table(ONE, "/p") + "name = 3\n", "line 4, column 1: project[0].name: must be a text"),
+        ("[[project]]\n" + table("x", "/p"), "line 1, column 1: project[0].id: is missing"),
+        (table("x", "p"), 'line 2, column 1: project[0].id: must be a UUID in lower case, not "x"'),
+        (table(ONE, "~/p"), 'line 3, column 1: project[0].root: must be absolute, not "~/p"'),
+    ],
+)
+def test_a_fault_is_told_in_words_with_its_place(tmp_path: Path, text: str, fault: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        registry(tmp_path, text).read()
+    assert fault in str(caught.value)
+
+
 def test_what_is_not_utf8_is_broken_and_warned_of_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

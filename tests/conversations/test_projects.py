@@ -136,6 +136,8 @@ def test_what_cannot_be_added_or_removed(daemon: Daemon, root: Path) -> None:
 @own_daemon
 def test_a_broken_file_is_never_changed(daemon: Daemon, root: Path, open_terminal: Open) -> None:
     add(daemon, root)
+    terminal = open_terminal()
+    terminal.prompt("x", root)
     file = daemon.roots.projects_file
     broken = file.read_text() + "color = 1\n"
     file.write_text(broken)
@@ -146,9 +148,13 @@ def test_a_broken_file_is_never_changed(daemon: Daemon, root: Path, open_termina
     with daemon.client() as client:
         assert client.refusal("projects.list")["code"] == "invalid"
     assert file.read_text() == broken
-    sent = open_terminal().prompt("x", root)
-    assert sent["route"]["scope"]["scope"] == {"kind": "outside"}
+    for _ in range(2):
+        sent = terminal.prompt("x", root)
+        assert sent["route"]["scope"]["scope"] == {"kind": "outside"}
     assert "no project is known" in daemon.log
+    told = daemon.roots.notices / terminal.tty.removeprefix("/dev/").replace("/", "-")
+    (line,) = [one for one in told.read_text().splitlines() if "projects.toml" in one]
+    assert "no project counts: line 9, column 1: project[0].color: unknown key" in line
     assert scopes(daemon) == ""
 
 
