@@ -33,7 +33,7 @@ RUNS: Final = 7
 # Pieces that a line of 64 KiB repeats: each is the worst for one part of the reading.
 PIECES: Final = (
     *("cd a;", "cat a ", "a:", "'x' ", "\\a", "sudo ", "ln a b;", "$(", "`", "*", "{", "x=y "),
-    *("cat <<E\n", "echo hello; ", '"a" ', "ls $(x) ", "rm -rf a;"),
+    *("cat <<E\n", "echo hello; ", '"a" ', "ls $(x) ", "rm -rf a;", "cat <<E\n$(x)\n"),
 )
 
 

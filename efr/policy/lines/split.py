@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Final, Literal
 
 _DEEPEST: Final = 200  # openings inside openings; no person nests that far
-_MOST_DOCUMENTS: Final = 16  # behind `<<` whose text is skipped
+_MOST_DOCUMENTS: Final = 8  # behind `<<`; each may be read to the end of the line
 MOST_STEPS: Final = 3000  # parts of words, blanks, operators: what is split in some milliseconds
 
 _BREAKS: Final = frozenset(" \t\n;&|<>(){}`")
@@ -37,7 +37,9 @@ _WRITES: Final = re.compile(r"&>>?[|!]?|>>?[|!]|>>?&|>&|<>|>>?")
 _ANSI: Final = re.compile(r"\$'(?:\\.|[^'\\])*(?:'|\Z)", re.DOTALL)
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 
-Frame = Literal["substitution", "group", "tick", "double", "parameter", "double_parameter"]
+Frame = Literal[
+    "document", "substitution", "group", "tick", "double", "parameter", "double_parameter"
+]
 _OWN_COMMANDS: Final = frozenset(("substitution", "group", "tick"))
 _PARENTHESES: Final = frozenset(("substitution", "group"))
 _PARAMETERS: Final = frozenset(("parameter", "double_parameter"))
@@ -143,16 +145,22 @@ class _Command:
 class _Splitter:
     """A position, the command being read, and what encloses it."""
 
-    def __init__(self, text: str, home: str) -> None:
+    def __init__(self, text: str, home: str, *, is_document: bool = False) -> None:
+        """`is_document`: the text of a here-document, in which quotes mean themselves."""
         self._text = text
+        self._is_document = is_document
         self._home = home
         self._at = 0
         self._command = _Command()
-        self._frames: list[tuple[Frame, _Command]] = []  # with the command outside of it
+        # Each with the command outside of it.
+        self._frames: list[tuple[Frame, _Command]] = []
+        if is_document:
+            self._frames.append(("document", _Command()))
         self._open_ticks = 0
         self._open_parentheses = 0
         self._documents = 0
-        self._here: list[re.Match[str]] = []  # documents whose text starts on the next line
+        # Documents whose text starts on the next line; None: where it ends cannot be told.
+        self._here: list[re.Match[str] | None] = []
         self._may_skip = "\\\n" not in text  # a joined line may end a document or not
         self.commands: list[LineCommand] = []
         self.opaque = False
@@ -160,17 +168,18 @@ class _Splitter:
 
     def run(self) -> None:
         for _ in range(MOST_STEPS):
-            if self._at >= len(self._text) or len(self._frames) > _DEEPEST:
+            if self._at >= len(self._text) or len(self._frames) > _DEEPEST or self.cut:
                 break
-            if self._inside == "double":
+            if self._inside in ("double", "document"):
                 self._in_double()
             else:
                 self._bare()
-        self.cut = self._at < len(self._text)
+        self.cut = self.cut or self._at < len(self._text)
         self.opaque = self.opaque or self.cut or bool(self._frames)
         while self._frames:
             self._close()
-        self._end_command()
+        if not self._is_document:
+            self._end_command()
 
     @property
     def _inside(self) -> Frame | None:
@@ -210,7 +219,7 @@ class _Splitter:
 
     def _outside_words(self, sign: str) -> None:
         if sign == "\n" and self._here:
-            self._skip_documents()
+            self._read_documents()
         elif sign in " \t":
             self._command.end_word()
             self._at += 1
@@ -303,7 +312,7 @@ class _Splitter:
         text, at = self._text, self._at
         sign = text[at]
         word = self._word()
-        if sign == '"':
+        if sign == '"' and self._inside == "double":
             self._frames.pop()  # the command is the same inside and outside
             self._at += 1
         elif sign == "\\" and text[at + 1 : at + 2] in ("$", "`", '"', "\\"):
@@ -365,28 +374,41 @@ class _Splitter:
             self._at = writes.end() if writes else at + (2 if text.startswith("<&", at) else 1)
 
     def _note_document(self) -> None:
-        """A plain document of the outermost level; any other is split like commands."""
+        """A document begins on the next line; where a plain one ends can be told beforehand."""
         plain = _HERE_PLAIN.match(self._text, self._at)
+        self._here.append(plain if self._may_skip and not self._frames else None)
         self._documents += 1
-        if plain is not None and self._may_skip and not self._frames:
-            self._here.append(plain)
-        self._may_skip = self._may_skip and self._documents < _MOST_DOCUMENTS
+        self.cut = self.cut or self._documents > _MOST_DOCUMENTS
 
-    def _skip_documents(self) -> None:
-        """Goes behind the texts of the documents, when they hold no substitution that runs."""
-        for document in () if self._frames else self._here:
-            tabs = r"\t*" if document["tabs"] else ""
-            end = re.compile(rf"\n{tabs}{document['end']}(?=\n|\Z)").search(self._text, self._at)
+    def _read_documents(self) -> None:
+        """Goes behind the texts of the documents; only substitutions run in them.
+
+        Where the end of one cannot be told, the rest is both: its text, and commands.
+        """
+        for document in self._here:
+            end = (
+                None
+                if document is None or self._frames
+                else _end_of(document, self._text, self._at)
+            )
+            text = self._text[self._at : None if end is None else end.start()]
+            if document is None or not document["quote"]:
+                self._take_substitutions(text)
             if end is None:
-                self._may_skip = False
-                break
-            text = self._text[self._at : end.start()]
-            if not document["quote"] and any(sign in text for sign in "$`\\"):
                 break
             self._at = end.end()
         self._here = []
         self._end_command()
         self._at += 1
+
+    def _take_substitutions(self, text: str) -> None:
+        """The commands inside a text in which quotes mean themselves."""
+        if "$(" not in text and "`" not in text and "${" not in text:
+            return
+        inner = _Splitter(text, self._home, is_document=True)
+        inner.run()
+        self.commands += inner.commands
+        self.cut = self.cut or inner.cut
 
     # -- nesting
 
@@ -430,6 +452,12 @@ class _Splitter:
         if done.words or done.reads or done.writes:
             self.commands.append(done)
         self._command = _Command()
+
+
+def _end_of(document: re.Match[str], text: str, at: int) -> re.Match[str] | None:
+    """The line that ends a plain document."""
+    tabs = r"\t*" if document["tabs"] else ""
+    return re.compile(rf"\n{tabs}{document['end']}(?=\n|\Z)").search(text, at)
 
 
 def _target(found: re.Match[str] | None) -> Literal["reads", "writes", "truncates"]:
