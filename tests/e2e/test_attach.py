@@ -106,6 +106,12 @@ def test_vim(efr: Connection, daemon: Daemon, server: ModelServer) -> None:
         terminal.wait_for(lambda t: numbers(t) == [f"line {n}" for n in range(1, 20)])
         terminal.type("\x1b[B" * 4 + "onew words\x1b")
         terminal.wait_for(lambda t: t.text.splitlines()[4:7] == ["line 5", "new words", "line 6"])
+        with attached(daemon, left, 60, 10) as other:
+            other.wait_for(lambda t: len(numbers(t)) == 8)
+            terminal.wait_for(lambda t: len(numbers(t)) == 8)  # the last to ask decides
+            terminal.type("\x1b")
+            terminal.wait_for(lambda t: len(numbers(t)) == 18)  # or to type
+            other.type(DETACH)
         terminal.resize(50, 9)
         terminal.wait_for(lambda t: len(numbers(t)) == 7 and "new words" in t.text)
         terminal.type(DETACH)
