@@ -64,14 +64,17 @@ class Peer:
         params: Frame = frame["params"]
         return params
 
-    def send(self, value: Frame) -> None:
-        body = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
-        self.connection.sendall(struct.pack(">I", len(body)) + body)
+    def send(self, *values: Frame) -> None:
+        """Sends frames in one piece."""
+        bodies = [
+            json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+            for value in values
+        ]
+        self.connection.sendall(b"".join(struct.pack(">I", len(b)) + b for b in bodies))
 
     def answer(self, method: str, result: Frame) -> None:
-        """The result of a unary request."""
-        self.send({"id": self.ids[method], "item": result})
-        self.send({"id": self.ids[method], "end": True})
+        """The result of a unary request. Its client may be gone once it has read the item."""
+        self.send({"id": self.ids[method], "item": result}, {"id": self.ids[method], "end": True})
 
     def refuse(self, method: str, code: str, message: str, data: Any = None) -> None:
         error = {"code": code, "message": message} | ({"data": data} if data else {})

@@ -15,7 +15,8 @@ from tests.harness.daemon import Daemon
 
 TOKEN = "ghp_" + "A1b2C3d4" * 5  # its form alone is a secret's
 ASKS = 'Delete "why is the build slow"? Nothing takes a delete back. [y/N]'
-HELD = '"why is the build slow" is open in /dev/pts/4. '
+OTHER, OLD = "/dev/pts/4000", "/dev/pts/4001"  # the page says /dev/pts/4, which may be a real one
+HELD = f'"why is the build slow" is open in {OTHER}. '
 
 
 def project(daemon: Daemon, name: str) -> Path:
@@ -42,9 +43,9 @@ def let_pass(daemon: Daemon, hours: dict[str, float], untitled: str) -> None:
 def test_the_documented_list_and_what_follows_from_it(daemon: Daemon, zsh: Zsh) -> None:
     app, gone = project(daemon, "app"), project(daemon, "gone")
     me = Person(zsh(columns=118, rows=40))
-    with Terminal(daemon, "/dev/pts/9") as old:
+    with Terminal(daemon, OLD) as old:
         untitled = old.prompt("no title", gone)["conversation_id"]
-    with Terminal(daemon, "/dev/pts/4") as other:
+    with Terminal(daemon, OTHER) as other:
         slow = other.prompt("why is the build slow", app)["conversation_id"]
         proxy = me.sends(daemon, "fix the proxy test", app)["conversation_id"]
         for _ in range(2):
@@ -57,7 +58,7 @@ def test_the_documented_list_and_what_follows_from_it(daemon: Daemon, zsh: Zsh) 
         me.line("cd ~/p/app")
         assert me.line(",resume") == [
             " 1  fix the proxy test     app              25 min ago   6 turns   this terminal",
-            " 2  why is the build slow  app              2 h ago      3 turns   open in /dev/pts/4",
+            f" 2  why is the build slow  app              2 h ago      3 turns   open in {OTHER}",
             " 3  (no title)             removed project  3 d ago       1 turn",
             ",resume N continues one here",
         ]

@@ -22,6 +22,7 @@ from efr.wire.shared.screen import Color
 from efr.wire.times import time_from_us
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+PATH = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
 FREE = st.recursive(
     st.none()
     | st.booleans()
@@ -104,6 +105,8 @@ def _annotated(hint: Any, *, asked: bool) -> st.SearchStrategy[Any]:
         extra = note.extra if isinstance(note, Meta) and note.extra else {}
         if extra.get("form") in _FORMS:
             return _FORMS[extra["form"]]
+        if extra.get("name") == "Path":
+            return PATH
         if "const" in extra:
             return st.just(extra["const"])
         if "bits" in extra:
