@@ -131,7 +131,7 @@ def _items(request: Request, freeform: bool) -> Iterator[Item]:
     for message in show_withdrawn(request.messages, offered):
         raw = _raw_items(message)
         if raw is not None:
-            items: Iterable[Item] = (_offered_item(item, offered) for item in raw)
+            items: Iterable[Item] = _offered_items(raw, offered)
         else:
             items = _canonical_items(message, freeform, custom)
         for item in items:
@@ -150,9 +150,22 @@ def _raw_items(message: Message) -> list[Item] | None:
     return raw if whole else None
 
 
-def _offered_item(item: Item, offered: frozenset[str]) -> Item:
-    if item["type"] not in _CALL_ITEMS or str(item.get("name")) in offered:
-        return item
+def _offered_items(items: list[Item], offered: frozenset[str]) -> list[Item]:
+    """The items with each call of a tool that is gone as text, and without the reasoning before
+    it: the API takes that only together with what it led to."""
+    shown: list[Item] = []
+    led_to_gone = False
+    for item in reversed(items):
+        if item["type"] == "reasoning":
+            if not led_to_gone:
+                shown.append(item)
+            continue
+        led_to_gone = item["type"] in _CALL_ITEMS and str(item.get("name")) not in offered
+        shown.append(_as_text(item) if led_to_gone else item)
+    return shown[::-1]
+
+
+def _as_text(item: Item) -> Item:
     argument = item.get("input", "")
     if item["type"] == "function_call":
         argument = _parsed(str(item.get("arguments", "")))

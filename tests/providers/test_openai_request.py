@@ -287,3 +287,16 @@ def test_a_call_of_a_tool_not_on_offer_becomes_text_with_its_result(keeps_raw: b
         '[call c9 of the tool edit, which is not on offer now]\n{"path":"a"}'
     )
     assert got[1]["content"][0]["text"] == "[failed result of call c9 of the tool edit]\nno match"
+
+
+def test_reasoning_that_led_to_a_call_of_a_tool_not_on_offer_goes_with_it() -> None:
+    thoughts = [{"type": "reasoning", "id": f"rs_{number}"} for number in range(4)]
+    gone = {"type": "function_call", "call_id": "c1", "name": "edit", "arguments": "{}"}
+    kept = {"type": "function_call", "call_id": "c2", "name": "shell", "arguments": "{}"}
+    calls = (ToolCallBlock("c1", "edit", {}), ToolCallBlock("c2", "shell", {}))
+    raw = [thoughts[0], thoughts[1], gone, thoughts[2], kept, thoughts[3]]
+
+    got = items(assistant(*calls, raw=raw), user(ToolResultBlock("c2", "a")))
+
+    assert [entry["type"] for entry in got[:1]] == ["message"]
+    assert got[1:4] == [thoughts[2], kept, thoughts[3]]
