@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from efr.base.cancel import Cancel
 from efr.base.clock import Clock
-from efr.providers.errors import ProviderError, TransportFailed
+from efr.providers.errors import DecodeFailed, ProviderError, TransportFailed
 from efr.providers.http import HttpAnswer, HttpCall, HttpClient
 from efr.providers.transcript import Transcript
 
@@ -106,7 +106,7 @@ def send_with_retries(
 ) -> HttpAnswer:
     """The first answer of status 2xx; the caller closes it. No try starts after patience_s.
 
-    Raises what the judge made of the last verdict, TransportFailed, DecodeFailed, Cancelled.
+    Raises what the judge made of the last verdict, TransportFailed, Cancelled.
     """
     attempt = 1
     last_start = sender.clock.monotonic() + patience_s
@@ -118,7 +118,7 @@ def send_with_retries(
         else:
             if 200 <= answer.status < 300:
                 return answer
-            verdict = judge(answer, answer.read_all())
+            verdict = judge(answer, _error_body(answer))
         wait_s = verdict.wait_s
         if wait_s is None:
             wait_s = backoff_s(attempt, sender.random.random())
@@ -135,7 +135,7 @@ def send_once(sender: Sender, call: HttpCall, cancel: Cancel, judge: Judge) -> H
     answer = sender.http.send(call, cancel)
     if 200 <= answer.status < 300:
         return answer
-    raise judge(answer, answer.read_all()).error
+    raise judge(answer, _error_body(answer)).error
 
 
 def _send(sender: Sender, call: HttpCall, cancel: Cancel) -> HttpAnswer:
@@ -146,6 +146,14 @@ def _send(sender: Sender, call: HttpCall, cancel: Cancel) -> HttpAnswer:
     if transcript is not None:
         transcript.response(answer.status, answer.headers)
     return answer
+
+
+def _error_body(answer: HttpAnswer) -> bytes:
+    """What a refusal says; the status alone decides when that cannot be read."""
+    try:
+        return answer.read_all()
+    except (TransportFailed, DecodeFailed):
+        return b""
 
 
 def header_of(headers: Mapping[str, str]) -> Callable[[str], str | None]:

@@ -47,6 +47,7 @@ REQUEST = Request(
     "gpt-5.5", (Message("user", (TextBlock("hi"),)),), conversation_id="conversation-1"
 )
 OK = {"pieces": [{"text": "fine"}], "usage": {"input": 9, "output": 2}}
+STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 
 
 def refusal(status: int, body: Any = None, **headers: str) -> dict[str, Any]:
@@ -193,6 +194,15 @@ def test_a_failure_inside_the_stream_keeps_the_text_and_is_never_sent_again(
 def test_an_end_without_completed_is_incomplete(bench: Bench) -> None:
     with plain_server([b'data: {"type":"response.created"}\n\n']) as url:
         assert isinstance(failure(bench, base_url=url), Incomplete)
+
+
+def test_a_refusal_whose_body_breaks_off_counts_by_its_status(bench: Bench) -> None:
+    head = b"HTTP/1.1 413 Too Large\r\nContent-Length: 100\r\n\r\n"
+    with plain_server([b'{"error": '], head=head) as url:
+        error = failure(bench, base_url=url)
+
+    assert isinstance(error, ContextOverflow)
+    assert error.message == "Too Large"
 
 
 def test_an_unknown_event_is_raw_and_the_turn_goes_on(bench: Bench) -> None:
@@ -441,7 +451,9 @@ def fields(request: Request) -> dict[str, Any]:
 
 
 @contextmanager
-def plain_server(chunks: list[bytes], bound: socket.socket | None = None) -> Iterator[str]:
+def plain_server(
+    chunks: list[bytes], bound: socket.socket | None = None, head: bytes = STREAM_HEAD
+) -> Iterator[str]:
     """One answer without a length, ended by the server's close."""
     with bound or socket.create_server(("127.0.0.1", 0)) as listener:
         listener.listen()
@@ -453,7 +465,7 @@ def plain_server(chunks: list[bytes], bound: socket.socket | None = None) -> Ite
                 return  # nobody came: the test has failed by itself
             with connection:
                 connection.recv(65536)
-                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+                connection.sendall(head)
                 for chunk in chunks:
                     connection.sendall(chunk)
                 connection.shutdown(socket.SHUT_WR)
