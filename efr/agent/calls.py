@@ -8,6 +8,7 @@ thread; blocks on people, programs and the store.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -25,6 +26,8 @@ from efr.policy.needs import CallNeeds, Decision
 from efr.providers.canonical import ToolCallBlock, ToolResultBlock
 from efr.shell.contract import Approver
 from efr.store.errors import NotPending
+from efr.text.visible import visible_line
+from efr.tools.changes import shown_path
 from efr.tools.contract import BadInput, Tool, ToolContext, ToolResult, Where
 from efr.tools.file_views import FileViews
 from efr.wire import events as ev
@@ -146,7 +149,8 @@ class Calls:
         question = questions.park(call.id, limit_s, local_only=decision.local_only)
         try:
             call.shown = tool.preview(call.block.input, where)
-            self._request(call, needs, decision, limit_s)
+            summary = decision.summary + _elsewhere(needs, where)
+            self._request(call, needs, replace(decision, summary=summary), limit_s)
             wake = questions.wait(question, call.running.cancel)
             if wake is not Wake.ANSWERED:
                 wake = self._expire(call, question, wake)
@@ -263,6 +267,14 @@ class Calls:
             )
         )
         return ToolResultBlock(call.block.call_id, result.output, is_error=result.is_error)
+
+
+def _elsewhere(needs: CallNeeds, where: Where) -> str:
+    """A row of the question: a line that does not start where the user is says where it does."""
+    start = needs.command_dir
+    if start is None or os.path.realpath(start) == os.path.realpath(where.user_dir):
+        return ""
+    return f"\nruns in {visible_line(shown_path(start, replace(where, project_root=None)))}"
 
 
 def _failed(text: str) -> ToolResult:

@@ -49,6 +49,28 @@ def test_a_question_is_recorded_between_start_and_end_of_its_call(world: World) 
     assert world.tools.write.runs == [{"text": "x"}]
 
 
+def test_a_line_that_starts_elsewhere_says_where(world: World) -> None:
+    home, other = world.home, world.home / "other"
+    other.mkdir()
+    (home / "link").symlink_to(other)
+
+    def summary(start: Path, pwd: Path) -> str:
+        needs = CallNeeds("look", command="make", command_dir=str(start))
+        world.tools.look.needs = needs
+        world.provider.answers(calls(("look", "{}")), said("done"))
+        seen = sum(one.kind == "approval_requested" for one in world.log.all)
+        sent = world.send("go", pwd=pwd)
+        question = world.wait(ev.ApprovalRequested, seen + 1)
+        world.answer(sent.conversation_id, question.call_id, t.ApprovalDecision.DENY)
+        world.wait_end(sent.turn_id)
+        return question.summary
+
+    assert summary(home, home) == "look: command make"
+    assert summary(other, home) == "look: command make\nruns in ~/other"
+    assert summary(Path("/"), other) == "look: command make\nruns in /"
+    assert summary(other, home / "link") == "look: command make", "it is the same directory"
+
+
 def test_a_call_knows_what_the_user_was_shown(world: World) -> None:
     shown: list[str | None] = []
 
