@@ -85,6 +85,13 @@ def test_a_kill_while_a_question_waits_expires_it_first(daemon: Daemon, tmp_path
     with daemon.client() as client:
         sent = send(client, "run: sleep 1", context=place(tmp_path))
         wait_for(client, sent, "approval_requested")
+        unknown = {
+            "command_id": command(),
+            "conversation_id": sent["conversation_id"],
+            "call_id": history(daemon, sent)[-1]["call_id"],
+            "decision": "some day",
+        }
+        assert client.refusal("approval.respond", unknown)["code"] == "invalid", "never a yes"
         daemon.kill()
     daemon.start()
     events = history(daemon, sent)
