@@ -151,8 +151,10 @@ class _Reader(WordReader):
     # -- redirections
 
     def _is_descriptor(self) -> bool:
-        """One digit right before `<` or `>`; more digits are a word to zsh."""
-        return self.text[self.at] in "0123456789" and self.next() in ("<", ">")
+        """One digit right before `<`, `>` or `&>`; more digits are a word to zsh."""
+        if self.text[self.at] not in "0123456789":
+            return False
+        return self.next() in ("<", ">") or self.text.startswith("&>", self.at + 1)
 
     def _redirection(self) -> None:
         if self.text[self.at] not in "<>&":

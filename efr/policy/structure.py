@@ -35,6 +35,7 @@ _CONSTRUCTS: Final = {
     "array": "grouping",
     "subscript": "grouping",
 }
+_REDIRECTS: Final = re.compile(r"[<>]|&>")
 _NUMERIC_GLOB: Final = re.compile(r"<[0-9]*-[0-9]*>")  # two redirections to the grammar
 _AFTER_WORD: Final = frozenset((*BREAKS, ")", ""))
 _BEFORE_WORD: Final = frozenset((*BREAKS, "(", ""))
@@ -255,7 +256,7 @@ class _Builder:
         word = reader.word()
         if reader.at != end:
             raise Stop("disagreement")
-        if end - start == 1 and word.text.isdigit() and self._line[end : end + 1] in ("<", ">"):
+        if end - start == 1 and word.text.isdigit() and _REDIRECTS.match(self._line, end):
             raise Stop("redirection")  # a descriptor
         return word
 

@@ -36,7 +36,7 @@ path=({empty}) cdpath=()
 builtin cd {folder}
 builtin setopt {options}
 while IFS= builtin read -r -d '' line; do
-  if [[ $line == *[\\&\\|]* ]]; then
+  if [[ {apart} == 1 || $line == *[\\&\\|]* ]]; then
     {{ ( builtin eval "$line"; builtin wait ) </dev/null 8>&1 >/dev/null 2>/dev/null }} |
       builtin read -r -d '' x
   else
@@ -62,8 +62,8 @@ class Recording:
     made: frozenset[str]
 
 
-def record(lines: Sequence[str], options: str, folder: Path) -> Recording:
-    """Runs each line in one zsh. `folder` is empty and private."""
+def record(lines: Sequence[str], options: str, folder: Path, *, apart: bool = False) -> Recording:
+    """Runs each line in one zsh. `folder` is empty. `apart`: a line may end its shell."""
     work, empty, log = folder / "home", folder / "bin", folder / "log"
     for directory in (work / "d", empty):
         directory.mkdir(parents=True)
@@ -75,6 +75,7 @@ def record(lines: Sequence[str], options: str, folder: Path) -> Recording:
     (folder / "lines").write_bytes(text)
     script = _SCRIPT.format(
         options=f"{_ALWAYS} {options}",
+        apart=int(apart),
         log=log,
         empty=empty,
         folder=work,

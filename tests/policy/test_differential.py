@@ -23,6 +23,13 @@ def test_zsh_runs_what_the_readers_said(seed: int) -> None:
 
 
 @needs_zsh
+def test_the_lenient_split_finds_every_program_that_runs() -> None:
+    ran, missed = fuzz.missed(300, 1)
+    assert missed == []
+    assert ran > 100
+
+
+@needs_zsh
 def test_the_recorder_sees_what_runs(tmp_path: Path) -> None:
     ran = {
         "ls a 'b c' | cat; (echo x &)": [("cat",), ("echo", "x"), ("ls", "a", "b c")],

@@ -43,6 +43,7 @@ def words(line: str) -> list[list[str]] | str:
         ("x a'b'\"c\"d", [["x", "abcd"]]),
         ("ls 2>&1 >/dev/null 2> /dev/null &>> /dev/null < in <&0", [["ls"]]),
         ("ls 10>/dev/null", [["ls", "10"]]),
+        ("ls 2&>/dev/null", [["ls"]]),
         (">/dev/null ls", [["ls"]]),
         ("TZ=UTC LC_ALL=C LINES=5 ls A=b", [["ls", "A=b"]]),
         ("'A=b' x", [["A=b", "x"]]),

@@ -83,6 +83,7 @@ def parts(line: str) -> str:
         ("a >&f2 2>&-", "no: redirection"),
         ("a 10>f", "no: redirection"),
         ("a >b 0<c", "no: redirection"),
+        ("a 2&> b", "no: redirection"),
         ("a - 2>&1", "no: syntax"),
         ("a \0", "no: character"),
         ("", "no: empty"),

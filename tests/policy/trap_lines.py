@@ -48,7 +48,7 @@ _REDIRECTIONS = (
     *(" <<< a", " <<< 'a b'", " <<<a", " < a > /dev/null b", " > 'out'", " >out a", " 10>&1"),
     *(" >&2a", " > /dev/null/x", " < <(ls)", " > >(cat)", " {fd}> out", " 2> out", " >&22"),
     *(" >/dev/null > out", " < a < b", " >o*", " >~/out", " > $x", " 0<a", " 5<&0", " 2>>out"),
-    *("<a", " 2 > out"),
+    *("<a", " 2 > out", " 2&> out", " 1&>/dev/null"),
 )
 _DOCUMENTS = (
     " <<E\ntext\nE\n", " <<'E'\n$(rm x)\nE\n", " <<E\n$(rm x)\nE\n", " <<-E\n\ta\n\tE\n",

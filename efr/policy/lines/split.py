@@ -15,6 +15,7 @@ from typing import Final, Literal
 
 _DEEPEST: Final = 200  # openings inside openings; no person nests that far
 _MOST_DOCUMENTS: Final = 8  # behind `<<`; each may be read to the end of the line
+_MOST_ARITHMETICS: Final = 4  # `((`; likewise
 MOST_STEPS: Final = 3000  # parts of words, blanks, operators: what is split in some milliseconds
 
 _BREAKS: Final = frozenset(" \t\n;&|<>(){}`")
@@ -22,6 +23,7 @@ _ENDS: Final = frozenset("\n;&|{}")  # of a command, wherever they stand outside
 _PATTERN: Final = frozenset("*?[~^#")
 _HOME: Final = re.compile(r"~(?=[/\s;&|<>(){}`]|\Z)|\$(?:HOME\b|\{HOME\})(?=[/\s\"';&|<>(){}`]|\Z)")
 _HOME_IN_DOUBLE: Final = re.compile(r"\$(?:HOME\b|\{HOME\})(?=[/\"]|\Z)")
+_NUMERIC_GLOB: Final = re.compile(r"<[0-9]*-[0-9]*>")
 _COPY: Final = re.compile(r"[<>]&(?:[0-9]+|-|p)(?=[\s;&|<>(){}`]|\Z)")
 # Text that means itself, taken at once: a line may hold a whole file as a here-document.
 _PLAIN_RUN: Final = re.compile(r"[^ \t\n;&|<>(){}`'\"\\$*?\[~^#!]+")
@@ -159,6 +161,7 @@ class _Splitter:
         self._open_ticks = 0
         self._open_parentheses = 0
         self._documents = 0
+        self._arithmetics = 0
         # Documents whose text starts on the next line; None: where it ends cannot be told.
         self._here: list[re.Match[str] | None] = []
         self._may_skip = "\\\n" not in text  # a joined line may end a document or not
@@ -223,9 +226,16 @@ class _Splitter:
         elif sign in " \t":
             self._command.end_word()
             self._at += 1
+        elif sign == "<" and (range_ := _NUMERIC_GLOB.match(self._text, self._at)):
+            word = self._word()
+            word.pattern_at = word.size if word.pattern_at is None else word.pattern_at
+            word.add(range_[0])
+            self._at = range_.end()
         elif sign in "<>" or self._text.startswith("&>", self._at):
             self._redirection()
         elif sign == "(":
+            if self._text.startswith("((", self._at):
+                self._read_behind_arithmetic()
             self._end_command()
             self._open("group", 1)
             self.opaque = True
@@ -282,6 +292,8 @@ class _Splitter:
         if ansi:
             self._at = ansi.end()
         elif text.startswith("$(", at):
+            if text.startswith("$((", at):
+                self._read_behind_arithmetic()
             self._open("substitution", 2)
         elif text.startswith("${", at):
             self._open("parameter", 2)
@@ -340,6 +352,8 @@ class _Splitter:
             return
         word.expansion = True
         if text.startswith("$(", at):
+            if text.startswith("$((", at):
+                self._read_behind_arithmetic()
             self._open("substitution", 2)
         elif text.startswith("${", at):
             self._open("double_parameter", 2)
@@ -400,6 +414,18 @@ class _Splitter:
         self._here = []
         self._end_command()
         self._at += 1
+
+    def _read_behind_arithmetic(self) -> None:
+        """`((` may be arithmetic, whose end is the next `))` whatever quotes stand before it."""
+        end = self._text.find("))", self._at)
+        self._arithmetics += 1
+        if end < 0 or self._arithmetics > _MOST_ARITHMETICS:
+            return
+        inner = _Splitter(self._text[end + 2 :], self._home)
+        inner._arithmetics = self._arithmetics
+        inner.run()
+        self.commands += inner.commands
+        self.cut = self.cut or inner.cut
 
     def _take_substitutions(self, text: str) -> None:
         """The commands inside a text in which quotes mean themselves."""

@@ -30,7 +30,7 @@ def words(line: str) -> list[list[str]]:
         ("echo \"${x:-it's}\"; cat a", [["echo", "x:-it's"], ["cat", "a"]]),
         ("diff <(cat a) >(cat b) c", [["cat", "a"], ["cat", "b"], ["diff", "", "", "c"]]),
         ("cat =(cat a)", [["cat", "="], ["cat", "a"]]),
-        ("echo $((1+1)) x", [["1+1"], ["echo", "", "x"]]),
+        ("echo $((1+1)) x", [["x"], ["1+1"], ["echo", "", "x"]]),
         ("cat ~/a $HOME/b ${HOME}/c \"$HOME/d\" \"$HOME\"/e ~", [
             ["cat", f"{HOME}/a", f"{HOME}/b", f"{HOME}/c", f"{HOME}/d", f"{HOME}/e", HOME]]),
         ("cat '~/a' \"~/b\" ~root/c '$HOME/d' x~", [
@@ -136,6 +136,11 @@ def test_deep_and_long_lines_take_no_longer(piece: str) -> None:
         ("cat <<E$x\nrm x\nE", [["cat"], ["rm", "x"], ["E"]]),
         ("cat <<E\\F\nrm x\nE", [["cat"], ["rm", "x"], ["E"]]),
         ("cat <<'E'\nx\\\nE\nrm x\nE", [["cat"], ["xE"], ["rm", "x"], ["E"]]),
+        # arithmetic ends where it says, whatever quotes it holds
+        ('((1 "a)); rm x', [["rm", "x"], ["1", "a)); rm x"]]),
+        ("echo $((1 'a)); rm x", [["rm", "x"], ["1", "a)); rm x"], ["echo", ""]]),
+        # a range of numbers is a pattern
+        ("cat f<1-3>|rm <->", [["cat", "f<1-3>"], ["rm", "<->"]]),
         # a backslash joins lines outside single quotes, and not behind another
         ("echo \\\\\nrm x", [["echo", "\\"], ["rm", "x"]]),
         ("ec\\\nho 'a\\\nb' \"c\\\nd\"", [["echo", "a\\\nb", "cd"]]),
