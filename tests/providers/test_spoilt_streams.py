@@ -33,7 +33,7 @@ from efr.providers.sse import ServerEvent, SseDecoder
 from tests.providers.recorded import NAMES, reader_of, stream
 
 ROUNDS = 60  # for each recording
-STRANGE = [
+STRANGE: list[Any] = [
     None,
     True,
     -1,
