@@ -64,9 +64,10 @@ def read_value(value: Json, reason: str, secret: str | None) -> ErrorFacts:
 
 
 def _scrub(message: str, secret: str | None) -> str:
+    """One line without the key; a proxy's error may be a whole page."""
     if secret:
         message = message.replace(secret, KEY_PLACEHOLDER)
-    return message[:MESSAGE_MAX_CHARS]
+    return " ".join(message.split())[:MESSAGE_MAX_CHARS]
 
 
 def _words(value: Json) -> str:

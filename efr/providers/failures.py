@@ -55,7 +55,7 @@ def sentence(error: err.ProviderError, provider: str) -> str:
         case err.NotLoggedIn():
             return f"no login for {provider}{_way_out(provider)}"
         case err.TokenFailed(cause=cause):
-            return f"the login for {provider} cannot be used: {cause}"
+            return f"the login for {provider} cannot be used: {cause}{_way_out(provider)}"
         case err.RateLimited(retry_after_s=None):
             return f"{provider} limits the rate of requests: try again later"
         case err.RateLimited(retry_after_s=float(seconds)):
@@ -65,7 +65,7 @@ def sentence(error: err.ProviderError, provider: str) -> str:
         case err.ContextOverflow(message=message):
             return f"the conversation is larger than the model's window: {message}"
         case err.UnknownModel(model=model):
-            return f"{provider} does not serve the model {model}"
+            return f"{provider} does not serve the model {model}: `efr models` lists what it does"
         case _:
             return _technical(error, provider)
 

@@ -63,4 +63,6 @@ def test_every_failure_has_a_code_and_a_sentence(
 
 def test_a_rate_limit_tells_the_wait_and_a_login_its_command() -> None:
     assert "3h 0m" in error_body(err.RateLimited(10_800.0), "openai").message
-    assert "`efr login anthropic-api`" in error_body(err.NotLoggedIn(), "anthropic-api").message
+    for error in (err.NotLoggedIn(), err.Unauthorized("no"), err.TokenFailed("it has ended")):
+        assert error_body(error, "openai").message.endswith(": run `efr login openai`")
+    assert "`efr models`" in error_body(err.UnknownModel("m"), "openai").message
