@@ -10,6 +10,7 @@ from typing import Final
 
 from efr.providers.canonical import Json, ModelFacts
 from efr.providers.openai_models import LADDER
+from efr.providers.server_values import object_of, size, text
 
 _DEFAULT_EFFORT: Final = "medium"
 
@@ -27,26 +28,22 @@ def anthropic_models(entries: list[Json]) -> tuple[ModelFacts, ...]:
 
 def _anthropic(entry: Mapping[str, Json]) -> ModelFacts:
     efforts = _efforts(entry)
-    window = _size(entry.get("max_input_tokens"))
-    name = entry.get("display_name")
+    window = size(entry, "max_input_tokens")
     return ModelFacts(
         id=entry["id"],
-        display_name=name if isinstance(name, str) else None,
+        display_name=text(entry, "display_name"),
         efforts=efforts,
         default_effort=_DEFAULT_EFFORT if _DEFAULT_EFFORT in efforts else None,
         context_window=window,
         max_context_window=window,
-        max_output_tokens=_size(entry.get("max_tokens")),
+        max_output_tokens=size(entry, "max_tokens"),
         edit_tool="edit",
     )
 
 
 def _efforts(entry: Mapping[str, Json]) -> tuple[str, ...]:
     """The supported levels: the known ones from low to high, then new ones as listed."""
-    capabilities = entry.get("capabilities")
-    effort = capabilities.get("effort") if isinstance(capabilities, dict) else None
-    if not isinstance(effort, dict):
-        return ()
+    effort = object_of(object_of(entry, "capabilities"), "effort")
     taken = [
         name
         for name, level in effort.items()
@@ -54,9 +51,3 @@ def _efforts(entry: Mapping[str, Json]) -> tuple[str, ...]:
     ]
     known = [name for name in LADDER if name in taken]
     return tuple(known + [name for name in taken if name not in LADDER])
-
-
-def _size(value: Json) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-        return None
-    return value

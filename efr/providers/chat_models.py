@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from efr.providers.canonical import Json, ModelFacts
+from efr.providers.server_values import object_of, size
 
 _WINDOW_MEMBERS: Final = (
     "max_model_len",
@@ -30,14 +31,8 @@ def compatible_models(value: Json) -> tuple[ModelFacts, ...]:
 
 
 def _compatible(entry: Mapping[str, Json]) -> ModelFacts:
-    meta = entry.get("meta")
-    sizes = [_size(entry.get(name)) for name in _WINDOW_MEMBERS]
-    sizes += [_size(meta.get(name)) for name in ("n_ctx", "n_ctx_train") if isinstance(meta, dict)]
-    window = next((size for size in sizes if size is not None), None)
+    meta = object_of(entry, "meta")
+    sizes = [size(entry, name) for name in _WINDOW_MEMBERS]
+    sizes += [size(meta, name) for name in ("n_ctx", "n_ctx_train")]
+    window = next((one for one in sizes if one is not None), None)
     return ModelFacts(id=entry["id"], context_window=window, max_context_window=window)
-
-
-def _size(value: Json) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-        return None
-    return value

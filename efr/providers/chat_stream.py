@@ -26,8 +26,8 @@ from efr.providers.canonical import (
     UsageEvent,
 )
 from efr.providers.errors import InvalidStream, ProviderError
-from efr.providers.event_values import Event, count, is_object, object_of, read_object
 from efr.providers.provider_json import compact
+from efr.providers.server_values import Event, count, is_object, object_of, read_object
 from efr.providers.sse import ServerEvent
 
 log = logging.getLogger("efr.providers.chat")

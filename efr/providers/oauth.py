@@ -24,6 +24,7 @@ from efr.providers.errors import DecodeFailed, TokenFailed, TransportFailed
 from efr.providers.http import HttpAnswer, HttpCall
 from efr.providers.provider_json import NotJson, parse
 from efr.providers.retry import Sender, Verdict, send_with_retries
+from efr.providers.server_values import object_of, text
 
 TOKEN_LIMIT_S: Final = 30.0
 _MESSAGE_MAX_CHARS: Final = 300
@@ -144,16 +145,16 @@ def _ask(
 
 def _tokens(answer: Mapping[str, Any], old: OauthTokens | None, now_us: int) -> OauthTokens:
     """The record of an answer. A refresh may leave out what stays as it was."""
-    access = _text(answer, "access_token")
+    access = text(answer, "access_token")
     if access is None:
         raise TokenFailed("the answer holds no access token")
-    id_token = _text(answer, "id_token") or (old.id_token if old is not None else None)
+    id_token = text(answer, "id_token") or (old.id_token if old is not None else None)
     account = _account(id_token) or _account(access)
     return OauthTokens(
         RECORD_VERSION,
         now_us,
         access,
-        refresh=_text(answer, "refresh_token") or (old.refresh if old is not None else None),
+        refresh=text(answer, "refresh_token") or (old.refresh if old is not None else None),
         id_token=id_token,
         expires_at_us=_expiry(answer, access, now_us),
         account_id=account or (old.account_id if old is not None else None),
@@ -176,9 +177,7 @@ def _seconds(value: Any) -> int | None:
 
 def _account(token: str | None) -> str | None:
     claims = _claims(token) if token is not None else {}
-    nested = claims.get(_AUTH_CLAIM)
-    inner = _text(nested, _ACCOUNT_CLAIM) if isinstance(nested, dict) else None
-    return inner or _text(claims, _ACCOUNT_CLAIM)
+    return text(object_of(claims, _AUTH_CLAIM), _ACCOUNT_CLAIM) or text(claims, _ACCOUNT_CLAIM)
 
 
 def _claims(token: str) -> Mapping[str, Any]:
@@ -187,8 +186,8 @@ def _claims(token: str) -> Mapping[str, Any]:
     if len(parts) != 3:
         return {}
     try:
-        text = base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)).decode()
-        value = parse(text)
+        claims = base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)).decode()
+        value = parse(claims)
     except (binascii.Error, ValueError):
         return {}
     return value if isinstance(value, dict) else {}
@@ -204,13 +203,8 @@ def _problem(body: bytes) -> str | None:
         return None
     error = value.get("error")
     if isinstance(error, dict):
-        return _text(error, "message") or _text(error, "code")
-    return _text(value, "error_description") or _text(value, "error")
-
-
-def _text(value: Mapping[str, Any], name: str) -> str | None:
-    found = value.get(name)
-    return found if isinstance(found, str) and found else None
+        return text(error, "message") or text(error, "code")
+    return text(value, "error_description") or text(value, "error")
 
 
 def _without(message: str, hidden: tuple[str, ...]) -> str:

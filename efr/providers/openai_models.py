@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from efr.providers.canonical import Json, ModelFacts
+from efr.providers.server_values import size, text
 
 LADDER: Final = ("low", "medium", "high", "xhigh", "max", "ultra")
 _WINDOW: Final = 272_000
@@ -71,23 +72,23 @@ def model_ids(value: Json) -> tuple[str, ...]:
 
 
 def _entry(entry: Mapping[str, Json]) -> ModelFacts | None:
-    slug, tool = entry.get("slug"), entry.get("apply_patch_tool_type")
-    if not isinstance(slug, str) or not slug:
+    slug, tool = text(entry, "slug"), entry.get("apply_patch_tool_type")
+    if slug is None:
         return None
     if entry.get("visibility") not in (None, "list"):
         return None
     if tool not in (None, "freeform", "function"):
         return None
-    window, largest = _size(entry, "context_window"), _size(entry, "max_context_window")
+    window, largest = size(entry, "context_window"), size(entry, "max_context_window")
     window = window if window is not None else largest
     if window is not None:
         largest = max(largest or 0, window)
     return ModelFacts(
         id=slug,
-        display_name=_text(entry, "display_name"),
-        description=_text(entry, "description"),
+        display_name=text(entry, "display_name"),
+        description=text(entry, "description"),
         efforts=_levels(entry.get("supported_reasoning_levels")),
-        default_effort=_text(entry, "default_reasoning_level"),
+        default_effort=text(entry, "default_reasoning_level"),
         context_window=window,
         max_context_window=largest,
         freeform_tools=tool == "freeform",
@@ -103,15 +104,3 @@ def _levels(value: Json) -> tuple[str, ...]:
         for level in (value if isinstance(value, list) else ())
     ]
     return tuple(name for name in names if isinstance(name, str) and name)
-
-
-def _size(entry: Mapping[str, Json], name: str) -> int | None:
-    member = entry.get(name)
-    if isinstance(member, bool) or not isinstance(member, int) or member <= 0:
-        return None
-    return member
-
-
-def _text(entry: Mapping[str, Json], name: str) -> str | None:
-    member = entry.get(name)
-    return member if isinstance(member, str) and member else None

@@ -26,7 +26,7 @@ from efr.providers.canonical import (
     UsageEvent,
 )
 from efr.providers.errors import ApiError, InvalidStream, ProviderError
-from efr.providers.event_values import Event, count, object_of, objects_of, read_object, string
+from efr.providers.server_values import Event, count, object_of, objects_of, read_object, string
 from efr.providers.sse import ServerEvent
 
 log = logging.getLogger("efr.providers.openai")

@@ -8,10 +8,10 @@ anthropic-version header).
 A script is {"answers": […], "models"?: […], "model_answers"?: […], "token_answers"?: […]} (the
 last two are played by GET …/models before the list itself, and by POST /oauth/token) with answers
 in the form of `model_stream`; an answer may instead be {"error": {"status", "headers"?, "body"?}},
-{"json": value} (one piece, no stream), {"hang": true} (no head is ever sent) or {"cut": true}
-(closed without a head). "chunk_bytes" splits what is written. The last answer repeats when
-"repeat" is true, else status 500 tells the script's end. Admin: GET /admin/requests, POST
-/admin/script, GET /admin/connections.
+{"json": value} (one piece, no stream), {"stream": text} (sent as it is), {"hang": true} (no head
+is ever sent) or {"cut": true} (closed without a head). "chunk_bytes" splits what is written. The
+last answer repeats when "repeat" is true, else status 500 tells the script's end. Admin: GET
+/admin/requests, POST /admin/script, GET /admin/connections.
 """
 
 from __future__ import annotations
@@ -173,7 +173,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("x-request-id", f"req_{number}")
         self.send_header("request-id", f"req_{number}")
         self.end_headers()
-        for frame in frames(shape, read_answer(answer, number)):
+        recorded = [answer["stream"].encode()] if "stream" in answer else None
+        for frame in recorded or frames(shape, read_answer(answer, number)):
             if isinstance(frame, Action):
                 if not self._act(frame):
                     return False

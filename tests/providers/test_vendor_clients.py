@@ -15,7 +15,9 @@ import anthropic
 import openai
 import pytest
 
+from efr.providers.canonical import Done, decode_event
 from tests.harness.model_server import ModelServer
+from tests.providers.recorded import NAMES, expected, stream
 
 USAGE = {"input": 120, "output": 30, "cached": 100, "reasoning": 8, "written": 5}
 ANSWER = {
@@ -129,6 +131,53 @@ def test_anthropic_client_reads_the_messages_shape(model_server: ModelServer) ->
     assert whole.usage.output_tokens == 30
     assert whole.usage.input_tokens + (whole.usage.cache_read_input_tokens or 0) == 115
     assert whole.usage.cache_creation_input_tokens == 5
+
+
+def recorded(server: ModelServer, name: str) -> Any:
+    """Plays the recording; what we send back of it in the next request."""
+    server.play([{"stream": stream(name).decode()}])
+    end = decode_event(expected(name).splitlines()[-1])
+    assert isinstance(end, Done)
+    return end.provider_raw
+
+
+def shape(name: str) -> str:
+    return name.partition("-")[0]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if shape(name) == "responses"])
+def test_openai_client_reads_our_recordings(model_server: ModelServer, name: str) -> None:
+    raw = recorded(model_server, name)
+    with openai_client(model_server) as client:
+        events = list(client.responses.create(model="m", input="hi", stream=True))
+
+    assert events[-1].type in ("response.completed", "response.incomplete")
+    done = [event for event in events if event.type == "response.output_item.done"]
+    assert [event.item.to_dict() for event in done] == raw
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if shape(name) == "chat"])
+def test_openai_client_reads_our_chat_recordings(model_server: ModelServer, name: str) -> None:
+    recorded(model_server, name)
+    ask: Any = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": True}
+    with openai_client(model_server) as client:
+        chunks = list(client.chat.completions.create(**ask))
+
+    assert any(choice.finish_reason for chunk in chunks for choice in chunk.choices)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if shape(name) == "messages"])
+def test_anthropic_client_reads_our_recordings(model_server: ModelServer, name: str) -> None:
+    raw = recorded(model_server, name)
+    with (
+        anthropic_client(model_server) as client,
+        client.messages.stream(
+            model="m", max_tokens=100, messages=[{"role": "user", "content": "hi"}]
+        ) as answer,
+    ):
+        whole = answer.get_final_message()
+
+    assert [block.to_dict() for block in whole.content] == read_json(raw)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Reading the values of stream events, which may be of any type whatever the API promises. Pure."""
+"""Reading the values that a server sent: of any type, whatever its API promises. Pure."""
 
 from __future__ import annotations
 
@@ -43,8 +43,22 @@ def count(value: Event, name: str) -> int:
 
 
 def string(value: Event, name: str) -> str:
+    """The text under that name; empty for anything else."""
+    return text(value, name) or ""
+
+
+def text(value: Event, name: str) -> str | None:
+    """The text under that name; None for anything else, and when it is empty."""
     member = value.get(name)
-    return member if isinstance(member, str) else ""
+    return member if isinstance(member, str) and member else None
+
+
+def size(value: Event, name: str) -> int | None:
+    """A limit in tokens: a whole number above 0; None for anything else."""
+    member = value.get(name)
+    if isinstance(member, bool) or not isinstance(member, int) or member <= 0:
+        return None
+    return member
 
 
 def object_of(value: Event, name: str) -> Event:
