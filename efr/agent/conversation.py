@@ -188,12 +188,12 @@ class Conversation:
         asked.cancel.raise_if_cancelled()
         if self._unrecorded is not None:
             raise refuse(t.ErrorCode.INTERNAL, "the disk is full, so nothing could be recorded")
+        self.breaker.reset()  # also when it finds nothing: the next turn may try again
         event = compact_now(self.services, self.id, asked)
         result = result_of(event)
         receipt = CONVERSATION_COMPACT.receipt(asked.command_id, result, seq_of=0)
         with self.gate.enter(always=True):
             done = self.append([event], receipt, is_input=False)
-            self.breaker.reset()
             with self.state.lock:
                 self.state.compaction = None
         return CONVERSATION_COMPACT.numbered(result, done.first_seq)

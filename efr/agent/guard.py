@@ -89,7 +89,7 @@ class Guard:
             share = share_of(request, tokens)
             self._fit_results(share)
             request, tokens = self._next()
-            if self._is_full(tokens):
+            if self._is_full(tokens) and not self._only_tail:
                 want = Want(t.CompactionTrigger.AUTO, tokens, turn_id, share=share)
                 self._compact(want, cancel)
                 request, tokens = self._next()

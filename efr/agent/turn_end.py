@@ -10,6 +10,9 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
+from efr.agent.accounting import estimate
 from efr.agent.queue import Running, Steer
 from efr.agent.rebuild import UNFINISHED, user_text
 from efr.providers.canonical import Message, encode_message
@@ -20,12 +23,15 @@ from efr.wire.errors import ErrorBody, ErrorCode, WireError
 log = logging.getLogger("efr.agent")
 
 
+End = ev.TurnCompleted | ev.TurnFailed | ev.TurnInterrupted
+
+
 @dataclass(frozen=True)
 class TurnEnd:
     """Everything about an end; `batch` makes it recordable."""
 
     running: Running
-    event: ev.TurnCompleted | ev.TurnFailed | ev.TurnInterrupted
+    event: End
     open_questions: tuple[str, ...] = ()
     open_calls: tuple[str, ...] = ()
     messages: tuple[Message, ...] = ()
@@ -41,8 +47,9 @@ class TurnEnd:
             ev.ApprovalExpired(turn_id=turn_id, call_id=call_id) for call_id in self.open_questions
         ]
         events += [_unfinished(turn_id, call_id) for call_id in self.open_calls]
-        events.append(self.event)
-        messages = [*self.messages, *(user_text(one.text) for one in unread)]
+        left = [user_text(one.text) for one in unread]
+        events.append(self._event(left))
+        messages = [*self.messages, *left]
         saved = (
             saved_messages(turn_id, self.provider, self.model, messages) if self.messages else ()
         )
@@ -51,6 +58,13 @@ class TurnEnd:
             messages=saved,
             messages_conversation=conversation_id if saved else None,
         )
+
+    def _event(self, left: Sequence[Message]) -> End:
+        """The end; how full the context is counts what the next turn's model reads."""
+        use = self.event.context
+        if not left or use is None:
+            return self.event
+        return replace(self.event, context=replace(use, tokens=use.tokens + estimate(left)))
 
 
 def saved_messages(

@@ -465,3 +465,15 @@ def test_a_call_without_a_count_after_a_compaction_leaves_the_estimate(world: Wo
     assert isinstance(ended, ev.TurnFailed)
     assert ended.context is not None
     assert ended.context.tokens == compactions(world)[0].tokens_after
+
+
+def test_a_prompt_that_can_never_fit_costs_no_compaction_and_the_next_one_runs(
+    world: World,
+) -> None:
+    world.provider.facts = (ModelFacts("small", context_window=32_000, edit_tool="edit"),)
+    run(world, "first", answer("one", 5_000))
+    for _ in range(3):
+        ended = run(world, "z" * 200_000)
+        assert isinstance(ended, ev.TurnFailed)
+    assert len(world.provider.requests) == 1
+    assert isinstance(run(world, "shorter", summary(), answer("ok")), ev.TurnCompleted)

@@ -6,13 +6,14 @@ import threading
 import pytest
 
 from efr.config.schema import Conversation, Settings
+from efr.providers.canonical import Done, TextDelta
 from efr.store import queries
 from efr.wire import events as ev
 from efr.wire import methods as m
 from efr.wire import types as t
 from efr.wire.errors import Refusal
 from tests.agent.scripted import LIMIT_S
-from tests.agent.scripted_model import Hold, calls, said, texts_of
+from tests.agent.scripted_model import Hold, calls, said, texts_of, usage
 from tests.agent.scripted_tools import HeldTool
 from tests.agent.world import CALLER, World
 
@@ -265,3 +266,16 @@ def test_a_withdraw_in_the_instant_of_the_start_gives_exactly_one_of_the_two(wor
         assert isinstance(end, ev.PromptWithdrawn) == withdrawn
         world.wait_end(first.turn_id)
         world.provider.forget()
+
+
+def test_a_steer_that_no_call_read_counts_for_the_next_turn(world: World) -> None:
+    held = Hold()
+    world.provider.answers([TextDelta("I begin"), held, usage(), Done("end_turn")])
+    sent = world.send("go")
+    held.wait()
+    world.steer(sent.conversation_id, "x" * 4000)
+    world.interrupt(sent.conversation_id)
+    ended = world.wait_end(sent.turn_id)
+    assert isinstance(ended, ev.TurnInterrupted)
+    assert ended.context is not None
+    assert ended.context.tokens > 1000
