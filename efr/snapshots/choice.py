@@ -93,9 +93,12 @@ def _sort(root: str, code: str, path: str, limits: Limits, chosen: Chosen) -> No
     whole = os.path.join(root, path)
     try:
         seen = os.lstat(whole)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         if code != "??":
             chosen.put.append(path)
+        return
+    except OSError:  # in a folder that may not be searched: it stays as it was known
+        chosen.skipped += 1
         return
     if stat.S_ISLNK(seen.st_mode):
         chosen.put.append(path)
@@ -106,7 +109,7 @@ def _sort(root: str, code: str, path: str, limits: Limits, chosen: Chosen) -> No
         if len(chosen.large) < _LISTED:
             chosen.large[path] = (seen.st_size, seen.st_mtime_ns)
     elif not os.access(whole, os.R_OK):
-        _leave_out(code, path, chosen)
+        chosen.skipped += 1
     else:
         chosen.put.append(path)
 
