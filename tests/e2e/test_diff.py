@@ -46,6 +46,7 @@ PLAY = [
     DONE,
     calls("shell", command="true"),  # in a project with too many files
     DONE,
+    calls("shell", command="sleep 60"),
 ]
 
 
@@ -63,23 +64,27 @@ class World:
         return str(self.turns[0][0])
 
 
+def asked(app: Path) -> dict[str, Any]:
+    """Where and by which model a prompt is answered."""
+    context = t.ShellContext(pwd=str(app))
+    return {"context": context, "settings": t.TurnSettings(model="fake-model")}
+
+
+def allow(efr: Connection, conversation_id: str, asked: ev.ApprovalRequested) -> None:
+    named = {"conversation_id": conversation_id, "call_id": asked.call_id}
+    efr.call("approval.respond", **named, decision=t.ApprovalDecision.ALLOW)
+
+
 def turn(efr: Connection, app: Path, text: str, conversation_id: str | None = None) -> list[Any]:
     """The conversation, then the events of a turn; its questions are answered with yes."""
-    sent = efr.call(
-        "prompt.send",
-        text=text,
-        conversation_id=conversation_id,
-        context=t.ShellContext(pwd=str(app)),
-        settings=t.TurnSettings(model="fake-model"),
-    )
+    sent = efr.call("prompt.send", text=text, conversation_id=conversation_id, **asked(app))
     found: list[Any] = [sent.conversation_id]
     with efr.again() as answers:
         for item in efr.follow(sent.conversation_id, after_seq=sent.seq):
             event = getattr(item, "event", None)
             found.append(event)
             if isinstance(event, ev.ApprovalRequested):
-                asked = {"conversation_id": sent.conversation_id, "call_id": event.call_id}
-                answers.call("approval.respond", **asked, decision=t.ApprovalDecision.ALLOW)
+                allow(answers, sent.conversation_id, event)
             if isinstance(event, ev.TurnCompleted | ev.TurnFailed):
                 return found
     raise AssertionError("the turn never ended")
@@ -249,10 +254,29 @@ def test_a_turn_whose_snapshots_are_collected_keeps_its_list(world: World) -> No
     assert told.diff == "the snapshots of this turn are collected, content not shown\n"
 
 
-def test_a_deleted_conversation_leaves_no_snapshot(world: World) -> None:
-    """The last test: it takes the conversation away."""
-    stores = world.daemon.roots.data.path / "snapshots"
+def test_after_a_kill_and_a_delete_no_snapshot_is_left(world: World) -> None:
+    """The last test: it ends a turn with the daemon and takes the conversations away."""
+    daemon = world.daemon
+    with connect(daemon.env) as efr:
+        sent = efr.call("prompt.send", text="wait", **asked(world.app))
+        with efr.again() as answers:
+            for item in efr.follow(sent.conversation_id, after_seq=sent.seq):
+                event = getattr(item, "event", None)
+                if isinstance(event, ev.ApprovalRequested):
+                    allow(answers, sent.conversation_id, event)
+                if isinstance(event, ev.SnapshotTaken):
+                    break
+    daemon.kill()
+    daemon.start()
+    stores = daemon.roots.data.path / "snapshots"
     assert len(list(stores.glob("*.git"))) == 3, "one has no snapshot, and goes by itself"
-    with connect(world.daemon.env) as efr:
-        efr.call("conversation.delete", conversation_id=world.conversation_id)
+    with connect(daemon.env) as efr:
+        with pytest.raises(Refused, match="no turn of this conversation has ended"):
+            efr.call("conversation.diff", conversation_id=sent.conversation_id)
+        killed = efr.call("conversation.diff", turn_id=sent.turn_id)
+        assert (killed.changes.files, killed.diff) == ((), "")
+        for conversation_id in (sent.conversation_id, world.conversation_id):
+            assert list(stores.glob(f"*.git/refs/efr/{conversation_id}"))
+            efr.call("conversation.delete", conversation_id=conversation_id)
+            assert not list(stores.glob(f"*.git/refs/efr/{conversation_id}"))
     assert len(list(stores.glob("*.git"))) == 1
