@@ -201,6 +201,10 @@ def test_the_terminal_is_given_back_on_every_other_way_out(
         replayed.read_to_end()
     assert b"VIM - Vi IMproved" in replayed.data
     assert b"torn" not in replayed.data
+    with Terminal([*EFR, "attach", left.conversation_id], daemon.env, daemon.home) as terminal:
+        assert terminal.read_to_end() == 1
+    assert terminal.text == "efr: the conversation has no hidden shell now"
+    assert b"\x1b" not in terminal.raw
 
 
 def child_of(terminal: Terminal) -> int:
