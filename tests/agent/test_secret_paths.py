@@ -113,6 +113,8 @@ def test_names_of_secrets_are_listed_by_nobody_who_expands_them(home: Path) -> N
     assert shell_line("cat ~/.ssh/*", home) == "deny"
     assert shell_line("cat ~/.s*/id", home) == "ask"
     assert shell_line("cat ~root/.ssh/id", home) == "ask"
+    assert shell_line(f"cat ~{home.name}/.ssh/id", home) == "deny"
+    assert shell_line(f"cd ~{home.name} && cat .netrc", home) == "deny"
 
 
 def links(home: Path) -> Iterator[tuple[str, str]]:

@@ -251,7 +251,7 @@ class _Splitter:
             self._plain(sign)
 
     def _plain(self, sign: str) -> None:
-        if self._command.word is None and (home := _HOME.match(self._text, self._at)):
+        if self._command.word is None and (home := self._home_here()) is not None:
             self._take_home(home)
             return
         self.opaque = self.opaque or sign == "!"
@@ -266,6 +266,14 @@ class _Splitter:
         run = _PATTERN_RUN.match(self._text, self._at)
         word.add(sign if run is None else run[0])
         self._at = self._at + 1 if run is None else run.end()
+
+    def _home_here(self) -> re.Match[str] | None:
+        """The home at the start of a word, also by the name of the user, mostly its last part."""
+        found = _HOME.match(self._text, self._at)
+        if found is None and self._text.startswith("~", self._at):
+            user = re.escape(self._home.rpartition("/")[2])
+            found = re.compile(rf"~{user}(?=[/\s;&|<>(){{}}`]|\Z)").match(self._text, self._at)
+        return found
 
     def _is_inner_home(self) -> bool:
         """`~` behind `=` or `:` is the home with MAGIC_EQUAL_SUBST, and not a pattern."""
@@ -301,7 +309,7 @@ class _Splitter:
             self._at += 1
 
     def _take_home(self, found: re.Match[str]) -> None:
-        self.opaque = self.opaque or found[0] != "~"
+        self.opaque = self.opaque or found[0].startswith("$")
         self._word().add(self._home)
         self._at = found.end()
 

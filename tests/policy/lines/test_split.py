@@ -35,6 +35,7 @@ def words(line: str) -> list[list[str]]:
             ["cat", f"{HOME}/a", f"{HOME}/b", f"{HOME}/c", f"{HOME}/d", f"{HOME}/e", HOME]]),
         ("cat '~/a' \"~/b\" ~root/c '$HOME/d' x~", [
             ["cat", "~/a", "~/b", "~root/c", "$HOME/d", "x~"]]),
+        ("cat ~u/a ~u ~uu/b x~u", [["cat", f"{HOME}/a", HOME, "~uu/b", "x~u"]]),
         ("cat a\\\nb", [["cat", "ab"]]),
         ("cat 'open a; b", [["cat", "open a; b"]]),
         ("echo $'a\\'; b' c", [["echo", "", "c"]]),
