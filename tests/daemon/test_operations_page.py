@@ -11,7 +11,7 @@ from pathlib import Path
 from efr.agent import conversation, turn_files
 from efr.base.roots import SOCKET_PATH_LIMIT
 from efr.config.schema import Shell, Snapshot
-from efr.daemon import main, subscriptions, upkeep, watches
+from efr.daemon import attachments, main, subscriptions, upkeep, watches
 from efr.providers import catalog_fetch
 from efr.snapshots import room
 from efr.store import collect, db, feed
@@ -58,6 +58,8 @@ def test_the_limits_are_those_of_the_code() -> None:
         "wait of a prompt for a first list of models": f"{wait_s:g} s",
         "quiet after a save before the settings are read": f"{config_watch.QUIET_S * 1000:g} ms",
         "idle time of a hidden shell": f"{Shell().idle_minutes} min",
+        "output that waits for one attached client": f"{attachments.STEPS} steps, "
+        f"{attachments.WAITING // MIB} MiB",
         "recordings": f"{collect.AGE_LIMIT_US // DAY_US} days, {collect.SIZE_LIMIT >> 30} GiB",
         "a snapshot": f"{room.LIMIT_S:g} s; {Snapshot().max_files:,} files, `snapshot.max_files`",
         "a snapshot after an interrupt": f"{turn_files.HURRY_S:g} s",
