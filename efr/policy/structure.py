@@ -288,7 +288,8 @@ def expand_braces(text: str) -> list[str]:
     waiting = [text]
     while waiting:
         name = waiting.pop(0)
-        found = _LIST.search(name) or _RANGE.search(name)
+        both = (one for one in (_LIST.search(name), _RANGE.search(name)) if one is not None)
+        found = min(both, key=lambda one: one.start(), default=None)
         if _NESTED.search(name) or (found is None and ("{" in name or "}" in name)):
             raise Stop("grouping")
         if found is None:

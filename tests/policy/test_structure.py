@@ -101,6 +101,7 @@ def test_structures(line: str, expected: str) -> None:
         ("{a,b}{c,d}", "ac ad bc bd"),
         ("x{3..1}", "x3 x2 x1"),
         ("a{,b}", "a ab"),
+        ("{1..2}{b,c}", "1b 1c 2b 2c"),
     ],
 )
 def test_braces(text: str, names: str) -> None:
