@@ -7,7 +7,7 @@ answer goes back byte for byte: the raw value is one JSON text, not a parsed arr
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,7 +25,8 @@ from efr.providers.canonical import (
     ToolCallStart,
     UsageEvent,
 )
-from efr.providers.errors import InvalidStream, ProviderError
+from efr.providers.error_facts import ReadError
+from efr.providers.errors import InvalidStream
 from efr.providers.provider_json import compact
 from efr.providers.server_values import Event, count, is_object, object_of, read_object
 from efr.providers.sse import ServerEvent
@@ -87,7 +88,7 @@ class _Block:
 class MessagesReader:
     """Reads one answer; `finished` after its last event."""
 
-    def __init__(self, read_error: Callable[[Json], ProviderError]) -> None:
+    def __init__(self, read_error: ReadError) -> None:
         self._read_error = read_error
         self._blocks: dict[int, _Block] = {}
         self._usage: dict[str, Json] = {}

@@ -7,7 +7,7 @@ differently, is written down in chat_completions.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,7 +25,8 @@ from efr.providers.canonical import (
     ToolCallStart,
     UsageEvent,
 )
-from efr.providers.errors import InvalidStream, ProviderError
+from efr.providers.error_facts import ReadError
+from efr.providers.errors import InvalidStream
 from efr.providers.provider_json import compact
 from efr.providers.server_values import Event, count, is_object, object_of, read_object
 from efr.providers.sse import ServerEvent
@@ -58,7 +59,7 @@ class _Call:
 class ChatReader:
     """Reads one answer; `finished` after [DONE], or at the end after a finish reason."""
 
-    def __init__(self, read_error: Callable[[Json], ProviderError], id_seed: str) -> None:
+    def __init__(self, read_error: ReadError, id_seed: str) -> None:
         self._read_error = read_error
         self._id_seed = id_seed  # makes ids for servers that send none
         self._calls: list[_Call] = []

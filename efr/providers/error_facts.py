@@ -6,15 +6,19 @@ the key before it enters an error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from efr.providers.canonical import Json
+from efr.providers.errors import ProviderError
 from efr.providers.provider_json import NotJson, compact, parse
 
 MESSAGE_MAX_CHARS: Final = 1000
 KEY_PLACEHOLDER: Final = "[key]"
+
+ReadError = Callable[[Json], ProviderError]
+"""Makes the class of an error out of an event or an error object."""
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from typing import Final, Protocol
 
 from efr.base.cancel import Cancel
 from efr.base.clock import Clock
-from efr.providers.canonical import Json, ModelFacts, Request, StreamEvent
-from efr.providers.error_facts import ErrorFacts, read_body, read_value
+from efr.providers.canonical import ModelFacts, Request, StreamEvent
+from efr.providers.error_facts import ErrorFacts, ReadError, read_body, read_value
 from efr.providers.errors import Incomplete, InvalidStream, ProviderError, Unauthorized
 from efr.providers.http import HttpAnswer, HttpCall
 from efr.providers.key_watch import KeyWatch
@@ -43,9 +43,6 @@ class Reader(Protocol):
         """The connection ended: what can still be told. Not finished after it: incomplete."""
         ...
 
-
-ReadError = Callable[[Json], ProviderError]
-"""Makes the class of an error out of an event or an error object."""
 
 JudgeStatus = Callable[[int, ErrorFacts, float | None], Verdict]
 """What a status other than 2xx means; the last is the wait that a header asks for."""

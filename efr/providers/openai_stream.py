@@ -25,7 +25,8 @@ from efr.providers.canonical import (
     ToolCallStart,
     UsageEvent,
 )
-from efr.providers.errors import ApiError, InvalidStream, ProviderError
+from efr.providers.error_facts import ReadError
+from efr.providers.errors import ApiError, InvalidStream
 from efr.providers.server_values import Event, count, object_of, objects_of, read_object, string
 from efr.providers.sse import ServerEvent
 
@@ -50,9 +51,6 @@ _CONSUMED: Final = frozenset(
         "response.reasoning_summary_part.done",
     }
 )
-
-ReadError = Callable[[Json], ProviderError]
-"""Makes the class of an error out of an event or an error object."""
 
 
 @dataclass
