@@ -112,7 +112,8 @@ def _spawn(tty: str, plan: int, failure: int) -> int:
 
 def _set_up(slave: int, columns: int, rows: int) -> None:
     modes = termios.tcgetattr(slave)
-    modes[0] |= _IUTF8
+    # Without IXON: a Ctrl+S of somebody who is attached would stop the shell for everybody.
+    modes[0] = (modes[0] | _IUTF8) & ~termios.IXON
     termios.tcsetattr(slave, termios.TCSANOW, modes)
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 

@@ -143,6 +143,17 @@ def test_keys_at_the_prompt_do_nothing(rig: Rig) -> None:
     assert end.output == "fine\n"
 
 
+def test_no_key_stops_the_output(rig: Rig) -> None:
+    rig.run("true")
+    terminal_of(rig).type_for_user(b"\x13")
+    assert "-ixon" in rig.run("stty -a").output.split()
+
+    tap, call = follow(rig), rig.start("echo ready; cat")
+    tap.wait(b"ready\r\n")
+    terminal_of(rig).type_for_user(b"\x13more\n\x04")
+    assert "more" in call.result(LIMIT_S).output
+
+
 def test_a_tap_hears_of_the_end_and_then_nobody_can_look(rig: Rig) -> None:
     rig.run("true")
     tap, terminal = follow(rig), terminal_of(rig)
