@@ -5,6 +5,8 @@ Pure: the state of the session in, rows out.
 
 from __future__ import annotations
 
+from math import ceil
+
 from msgspec import Struct
 
 from efr.cli.render import card
@@ -160,7 +162,7 @@ def _question_rows(shown: Shown, view: TurnView, columns: int, now: float) -> li
     if shown.asking != question.asked.call_id:
         return body
     expires = question.asked.expires_in_secs
-    left = None if expires is None else int(expires - (now - view.question_at))
+    left = None if expires is None else ceil(expires - (now - view.question_at))
     return [*body, cut_line(card.key_row(question, left), columns)]
 
 
