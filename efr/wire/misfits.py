@@ -23,7 +23,7 @@ MISFITS: Final = (ValidationError, BadValue, ValueError, NotKnown)
 def bad_value(misfit: Exception, step: str = "") -> BadValue:
     """The BadValue of one of MISFITS, at that step below `$`, such as `.limit` or `[2]`."""
     if isinstance(misfit, BadValue):
-        return BadValue(f"${step}{misfit.where[1:]}", misfit.why) if step else misfit
+        return BadValue(f"${step}{misfit.where[1:]}", misfit.why)  # never its own cause
     if isinstance(misfit, ValidationError):
         where, why = _told(str(misfit))
         return BadValue(f"${step}{where}", why)

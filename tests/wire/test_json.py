@@ -201,3 +201,14 @@ def test_the_form_of_a_fixture_is_that_of_python(value: Any) -> None:
     text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
     assert pretty(value) == text.encode()
     assert read_json(pretty(value)) == value
+
+
+def test_a_fault_has_a_cause_that_ends() -> None:
+    with pytest.raises(BadValue) as caught:
+        decode(b'{"pty_id":"%b","data":"!"}' % TURN.encode(), m.PtyWriteParams)
+    seen: set[int] = set()
+    fault: BaseException | None = caught.value
+    while fault is not None:
+        assert id(fault) not in seen
+        seen.add(id(fault))
+        fault = fault.__cause__
