@@ -95,9 +95,9 @@ def _plain_word(word: Word) -> str:
 
 def summary(needs: CallNeeds, deciding: Sequence[Finding]) -> str:
     """The tool, the command, then the subjects that decide; asking parts on a line of their own."""
-    told = [finding for finding in deciding if not _is_shown_by_line(finding, needs)]
-    subjects = list(dict.fromkeys(finding.subject for finding in told))
     command = None if needs.command is None else command_subject(needs.command)
+    told = _news(deciding, command)
+    subjects = list(dict.fromkeys(finding.subject for finding in told))
     if command is not None and not any(subject.startswith(command) for subject in subjects):
         subjects.insert(0, command)
     heads = [subject.partition("\n")[0] for subject in subjects]
@@ -105,11 +105,18 @@ def summary(needs: CallNeeds, deciding: Sequence[Finding]) -> str:
     return "\n".join((f"{needs.tool}: {joined(heads)}" if heads else needs.tool, *parts))
 
 
-def _is_shown_by_line(finding: Finding, needs: CallNeeds) -> bool:
-    """What only manual asks about is read by no one: its line says it better than a list of
-    everything that may be a path."""
-    is_ordinary = finding.reason == MANUAL and finding.cause.layer == "built_in"
-    return needs.command is not None and is_ordinary and finding.subject.startswith("read ")
+def _news(deciding: Sequence[Finding], command: str | None) -> list[Finding]:
+    """Without what manual alone asks about beside the line itself: the line says better what it
+    reads than a list of all that may be a path."""
+    if command is None or not any(one.subject.startswith(command) for one in deciding):
+        return list(deciding)
+    return [
+        one
+        for one in deciding
+        if one.reason != MANUAL
+        or one.cause.layer != "built_in"
+        or not one.subject.startswith("read ")
+    ]
 
 
 def command_subject(line: str) -> str:

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from efr.policy.engine import CallNeeds, Decision, PathUse, decide
+from efr.policy.engine import CallNeeds, Decision, PathUse, Rules, decide
 from efr.policy.needs import Access
 from efr.policy.privilege import privileged_in_text
+from efr.policy.rules import CommandIs, Rule
 from tests.policy.corpus import HOME, IN_PROJECT, OUTSIDE, PROJECT, SCRATCH
 
 EFFECTS = ["allow", "ask", "deny"]
@@ -197,6 +198,9 @@ def test_manual_lists_what_a_line_changes_and_not_all_that_it_may_read() -> None
     assert found.summary == (
         "shell: command tee x; make install; write /x (system)\nasks for: tee x; make install"
     )
+    own = Rules((Rule("execute", CommandIs("make"), "allow"),))
+    found = decide(shell("make x", *reads[1:]), "manual", "shell", IN_PROJECT, own)
+    assert found.summary == "shell: command make x; read ~/p/app/x (user data)", "that asks alone"
     read = decide(file("read", "/etc/x"), "manual", "shell", IN_PROJECT)
     assert read.summary == "read_file: read /etc/x (system)"
 
