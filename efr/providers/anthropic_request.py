@@ -172,8 +172,8 @@ def _skip(text: str, at: int) -> int:
 def _add_raw(message: ApiMessage, text: str, offered: frozenset[str]) -> None:
     block = parse(text)
     kind = block.get("type")
-    if kind == "text" and not block.get("text"):
-        return
+    if kind == "text" and not str(block.get("text") or "").strip():
+        return  # refused by the API, like one that is empty
     if kind == "tool_use":
         if str(block.get("name")) not in offered:
             gone = call_text(str(block.get("id")), str(block.get("name")), block.get("input"))
@@ -186,7 +186,7 @@ def _add_raw(message: ApiMessage, text: str, offered: frozenset[str]) -> None:
 def _add(message: ApiMessage, block: Block) -> None:
     match block:
         case TextBlock(text=text):
-            if text:
+            if text.strip():
                 message.blocks.append(_text_block(text))
         case ImageBlock(media_type=media_type, data=data):
             if message.role == "user":

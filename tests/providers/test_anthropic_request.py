@@ -169,6 +169,28 @@ def test_own_blocks_go_back_byte_for_byte() -> None:
     assert '\\u00e9","signature":"s=="' in text
 
 
+@pytest.mark.parametrize("empty", ["", "\n\n", " \t"])
+@pytest.mark.parametrize("keeps_raw", [True, False])
+def test_texts_of_blanks_alone_go(empty: str, keeps_raw: bool) -> None:
+    call = {"type": "tool_use", "id": "c1", "name": "shell", "input": {"command": "ls"}}
+    raw = json.dumps([{"type": "text", "text": empty}, call])
+    block = ToolCallBlock("c1", "shell", {"command": "ls"})
+
+    got = contents(
+        user("hi", empty),
+        assistant(TextBlock(empty), block, raw=raw if keeps_raw else None),
+        result(1),
+        assistant(TextBlock(empty)),
+        user("go on"),
+    )
+
+    assert [(role, len(blocks)) for role, blocks in got] == [
+        ("user", 1),
+        ("assistant", 1),
+        ("user", 2),
+    ]
+
+
 @pytest.mark.parametrize("raw", ["", "[]", "no array", '[{"type":', "[1]", [], {"type": "text"}])
 def test_a_raw_value_of_another_shape_is_dropped(raw: Any) -> None:
     got = contents(user("hi"), assistant(TextBlock("x"), raw=raw), user("go on"))
