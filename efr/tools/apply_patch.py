@@ -169,8 +169,9 @@ def _refuse_stale(patch: _Patch, ctx: ToolContext) -> None:
 
 
 def _refuse_unseen(diffs: Sequence[ShownDiff], ctx: ToolContext) -> None:
-    """What the user allowed is the diff of the question, not what became of it since."""
-    if ctx.shown is not None and preview_diff(diffs) != ctx.shown:
+    """What the user allowed is the diff of the question, not what became of it since; without a
+    diff, because nothing fitted then, they allowed nothing."""
+    if ctx.was_asked and (preview_diff(diffs) or None) != ctx.shown:
         raise FileProblem(
             "A file of this patch changed while the user was asked, so it would do something else"
             " than they allowed. Read the files again, then patch them as they are now."

@@ -98,6 +98,11 @@ class ToolContext:
     needs: CallNeeds | None = None  # what the call declared and was judged by
     approved_by: Approver | None = None  # None: nobody had to allow it
 
+    @property
+    def was_asked(self) -> bool:
+        """Whether a person answered a question about the call."""
+        return self.shown is not None or self.approved_by == "you"
+
 
 class Tool(Protocol):
     """One tool."""

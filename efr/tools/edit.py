@@ -170,8 +170,9 @@ def _view(edited: _Edited, ctx: ToolContext) -> str:
 
 
 def _refuse_unseen(edited: _Edited, ctx: ToolContext) -> None:
-    """What the user allowed is the diff of the question, not what became of it since."""
-    if ctx.shown is not None and _preview(edited, ctx.where) != ctx.shown:
+    """What the user allowed is the diff of the question, not what became of it since; without a
+    diff, because nothing fitted then, they allowed nothing."""
+    if ctx.was_asked and (_preview(edited, ctx.where) or None) != ctx.shown:
         raise FileProblem(
             f"{visible_line(edited.path)} changed while the user was asked, so the edit would do"
             f" something else than they allowed. Read it again. {_UNCHANGED}"

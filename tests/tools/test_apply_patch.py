@@ -241,6 +241,18 @@ def test_a_patch_does_only_what_its_question_showed(tmp_path: Path) -> None:
     assert not (tmp_path / "a").exists()
 
 
+def test_a_patch_that_fitted_nowhere_when_it_was_asked_about_does_nothing(tmp_path: Path) -> None:
+    ctx = replace(in_project(tmp_path), approved_by="you")
+    (tmp_path / "a").write_text("two\n")
+    change = patch_of("*** Update File: a\n@@\n-one\n+ONE")
+    assert PATCH.preview(change, ctx.where) is None
+    (tmp_path / "a").write_text("one\n")
+    assert "changed while the user was asked" in apply(ctx, change).output
+    assert (tmp_path / "a").read_text() == "one\n"
+    shown = replace(ctx, shown=PATCH.preview(change, ctx.where))
+    assert not apply(shown, change).is_error
+
+
 # -- the record of a call
 
 

@@ -150,6 +150,9 @@ def test_only_what_the_question_showed_is_done(tmp_path: Path) -> None:
     assert "changed while the user was asked" in refused.output
     assert path.read_text() == "one\nthree\n"
     assert EDIT.preview({**call, "old_string": "nowhere"}, ctx.where) is None
+    unseen = EDIT.run(call, dataclasses.replace(ctx, approved_by="you"))
+    assert "changed while the user was asked" in unseen.output, "the question showed no diff"
+    assert path.read_text() == "one\nthree\n"
 
 
 def test_a_cancelled_call_writes_nothing(tmp_path: Path) -> None:
