@@ -22,7 +22,10 @@ class NotPrivate(Exception):
 
 
 def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Replaces `path` by a file with `data` and `mode`, synced before it takes the name."""
+    """Replaces `path` by a file with `data` and `mode`, synced before it takes the name.
+
+    Raises OSError, which names `path` also where the system names no file (a full disk).
+    """
     name = path.parent / f".{path.name}.{os.urandom(6).hex()}{TEMPORARY_SUFFIX}"
     handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -32,8 +35,10 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, path)
-    except BaseException:
+    except BaseException as exc:
         name.unlink(missing_ok=True)
+        if isinstance(exc, OSError) and exc.filename is None:
+            exc.filename = str(path)
         raise
     sync_dir(path.parent)
 

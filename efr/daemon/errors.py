@@ -14,6 +14,7 @@ from typing import Any
 from efr.base.cancel import Cancelled
 from efr.config.errors import AlreadyRegistered, ConfigError, FileChanged, NoSuchProject
 from efr.store import errors as store
+from efr.store.database_file import FULL_ERRNO
 from efr.threads.conversations import WorkersStopped
 from efr.threads.handlers import CANCELLED, INTERNAL
 from efr.wire import types as t
@@ -38,7 +39,7 @@ _TABLE: tuple[tuple[type[BaseException], t.ErrorCode, _Sentence], ...] = (
     (store.DeletedConversation, _Code.NOT_FOUND, lambda e: _no_conversation(e.conversation_id)),
     (store.StoreBusy, _Code.BUSY, lambda e: "the database is busy; try again"),
     (store.StoreClosed, _Code.BUSY, lambda e: "efrd is stopping"),
-    (store.StoreFull, _Code.INTERNAL, lambda e: f"the disk of {e.path} is full"),
+    (store.StoreFull, _Code.INTERNAL, lambda e: f"the disk that holds {e.path} is full"),
     (store.StoreReadOnly, _Code.INTERNAL, lambda e: f"{e.path} cannot be written"),
     (store.StoreCorrupt, _Code.INTERNAL, lambda e: f"{e.path} is damaged; efrd's log says where"),
     (WorkersStopped, _Code.BUSY, lambda e: "efrd is stopping"),
@@ -64,7 +65,7 @@ _START: tuple[tuple[type[BaseException], _Sentence], ...] = (
             "data directory on a local one (EFR_DATA_DIR)"
         ),
     ),
-    (store.StoreFull, lambda e: f"{e.path}: no space left"),
+    (store.StoreFull, lambda e: f"the disk that holds {e.path} is full; nothing was lost"),
     (
         store.BackupFailed,
         lambda e: f"{e.detail}; the database was not changed ({e.path})",
@@ -74,6 +75,8 @@ _START: tuple[tuple[type[BaseException], _Sentence], ...] = (
 
 def start_line(exc: BaseException) -> str:
     """The one line that a start fails with."""
+    if isinstance(exc, OSError) and exc.errno in FULL_ERRNO:
+        return f"the disk that holds {exc.filename} is full"
     for kind, sentence in _START:
         if isinstance(exc, kind):
             return sentence(exc)

@@ -88,7 +88,7 @@ def run(flags: Flags, env: Mapping[str, str]) -> int:
     except LockHeld as exc:
         return _fail(str(exc), EXIT_LOCKED)
     except (LockUnusable, OSError) as exc:
-        return _fail(str(exc))
+        return _fail(start_line(exc))
     try:
         settings = LiveSettings(
             roots.config_file, overrides, read_settings(roots.config_file, overrides)

@@ -2,7 +2,8 @@
 
 SQLite takes a file of no bytes for a database with nothing in it, so what a fault of the disk cut
 off would start as a fresh history. efrd never leaves such a file: a new one gets its name with its
-first page.
+first page. And there is a new one only where nothing is left of an old one: SQLite throws away a
+log that stands beside a database which has none.
 
 Facts: sqlite.org/fileformat2.html, "The Database Header".
 """
@@ -24,17 +25,20 @@ FULL_ERRNO: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _DENIED_ERRNO: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 _SMALLEST_PAGE: Final = 512
+_WITH_LOG: Final = b"\2\2"  # the versions of the format, 18 bytes in
 
 
 def ready_to_write(path: Path) -> None:
     """Makes the file with mode 0600 when there is none: SQLite would use the umask's, and it gives
     its -wal and -shm files the mode of the database. Raises StoreCorrupt for a file that was cut
-    off, and what keeps it from being written."""
+    off, StoreCannotOpen for one that is missing from where it was, and what keeps it from being
+    written."""
     try:
         if not path.exists():
+            _refuse_to_begin(path)
             write_atomic(path, _one_page(), 0o600)
         with path.open("r+b", buffering=0) as file:
-            header = file.read(18)
+            header = file.read(20)
             size = os.fstat(file.fileno()).st_size
     except OSError as exc:
         full, denied = exc.errno in FULL_ERRNO, exc.errno in _DENIED_ERRNO
@@ -42,6 +46,24 @@ def ready_to_write(path: Path) -> None:
         raise kind(path, exc.strerror or str(exc)) from exc
     if (fault := _cut_off(path, header, size)) is not None:
         raise StoreCorrupt(path, fault, newest_backup(path))
+    if header[18:20] != _WITH_LOG and _has_log(path):
+        log = _log_of(path)
+        why = f"{log} is the log of another database; move it away; nothing was changed"
+        raise StoreCannotOpen(path, why)
+
+
+def _refuse_to_begin(path: Path) -> None:
+    """A new database takes no place that an old one has: a link says where that is, and a log that
+    there was one."""
+    if path.is_symlink():
+        why = f"it is a link to {os.readlink(path)}, and no file is there; nothing was changed"
+        raise StoreCannotOpen(path, why)
+    if _has_log(path):
+        raise StoreCannotOpen(
+            path,
+            f"the file is missing, but its newest changes stand beside it in {_log_of(path).name}; "
+            "put the file back, or move that one away for an empty history; nothing was changed",
+        )
 
 
 def _cut_off(path: Path, header: bytes, size: int) -> str | None:
@@ -58,8 +80,14 @@ def _cut_off(path: Path, header: bytes, size: int) -> str | None:
 
 def _has_log(path: Path) -> bool:
     """A checkpoint that was cut short is made up for by the log that it came from."""
-    log = path.with_name(f"{path.name}-wal")
+    log = _log_of(path)
     return log.exists() and log.stat().st_size > 0
+
+
+def _log_of(path: Path) -> Path:
+    """SQLite keeps it beside the file that a link leads to."""
+    real = path.resolve()
+    return real.with_name(f"{real.name}-wal")
 
 
 def _one_page() -> bytes:

@@ -71,12 +71,12 @@ def open_to_write(path: Path) -> WriteConnection:
 
 def checkpoint(path: Path) -> None:
     """Moves the write-ahead log into the database and empties it. The last step of a stop."""
-    with translated(path):
-        conn = open(path)
-        try:
+    conn = open(path)
+    try:
+        with translated(path, conn):
             conn.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        finally:
-            conn.close()
+    finally:
+        conn.close()
 
 
 def transact(conn: Connection, work: Callable[[], T]) -> T:
@@ -169,7 +169,8 @@ def require_wal(conn: Connection, path: Path, *, change: bool) -> None:
 def _set_up(conn: C, path: Path) -> C:
     """Ready for use, or closed."""
     try:
-        _set_pragmas(conn, path)
+        with translated(path, conn):
+            _set_pragmas(conn, path)
     except BaseException:
         conn.close()
         raise

@@ -165,7 +165,12 @@ def test_a_database_that_is_none_stops_the_start_and_stays(daemon: Daemon) -> No
     assert output.count("\n") == 1, "one clear line"
     assert daemon.roots.database.read_bytes() == garbage
     assert not daemon.socket.exists()
-    daemon.roots.database.unlink()
+    log = daemon.roots.database.rename(daemon.roots.data.path / "efr.sqlite-wal")
+    code, output = daemon.run_to_end()
+    assert (code, output.count("\n")) == (1, 1)
+    assert f"{daemon.roots.database}: the file is missing" in output
+    assert log.read_bytes() == garbage
+    log.unlink()
     daemon.start()
 
 

@@ -13,7 +13,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from efr.base.files import write_atomic
 from efr.base.roots import find_roots
+from efr.daemon.errors import start_line
 from efr.store import db, queries
 from efr.store.append import Appender
 from efr.store.batch import Batch
@@ -105,6 +107,30 @@ def backup(directory: Path) -> dict[str, object]:
     conn.close()
     left = [one.name for one in (directory / "backups").iterdir()]
     return {"error": error, "version": version, "left": left}
+
+
+def start(directory: Path) -> dict[str, object]:
+    """No room for what SQLite needs beside the database, and for the first page of a new one."""
+    path = directory / "efr.sqlite"
+    path.write_bytes((FOLDER / name_of(5)).read_bytes())
+    leave_little(directory / "ballast")
+    seen: dict[str, object] = {}
+    for name in ("efr.sqlite", "none.sqlite"):
+        try:
+            with opened(directory / name) as conn:
+                migrate(conn)
+            seen[name] = "none"
+        except StoreError as exc:
+            seen[name] = type(exc).__name__
+        except OSError as exc:
+            seen[name] = repr(exc)
+    try:
+        write_atomic(directory / "daemon_id", b"id")
+        seen["daemon_id"] = "written"
+    except OSError as exc:
+        seen["daemon_id"] = start_line(exc).replace(str(directory), "")
+    seen["version"] = int.from_bytes(path.read_bytes()[60:64], "big")
+    return seen
 
 
 def migration(directory: Path) -> dict[str, object]:
@@ -265,6 +291,7 @@ CASES = {
     "delete": delete,
     "full": full,
     "backup": backup,
+    "start": start,
     "migration": migration,
     "rebuild": a_rebuild,
     "read_only": read_only,

@@ -92,6 +92,16 @@ def test_no_room_for_the_copy_stops_the_migration(tmp_path: Path) -> None:
 
 
 @needs_namespaces
+def test_a_start_on_a_full_disk_says_so(tmp_path: Path) -> None:
+    assert on_a_small_disk(tmp_path, "start") == {
+        "efr.sqlite": "StoreFull",
+        "none.sqlite": "StoreFull",
+        "daemon_id": "the disk that holds /daemon_id is full",
+        "version": 5,
+    }
+
+
+@needs_namespaces
 @pytest.mark.parametrize("case", ["migration", "rebuild"])
 def test_a_full_disk_in_a_migration_or_a_rebuild_is_made_up_for(tmp_path: Path, case: str) -> None:
     assert on_a_small_disk(tmp_path, case) == {
@@ -194,6 +204,60 @@ def test_a_file_system_without_a_write_ahead_log_is_refused_by_name(tmp_path: Pa
     finally:
         conn.close()
     assert (caught.value.path, caught.value.mode) == (path, "delete")
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """What stands in it."""
+    return {one.name: one.read_bytes() for one in folder.iterdir() if one.is_file()}
+
+
+def test_a_missing_database_with_its_log_is_refused_and_the_log_stays(tmp_path: Path) -> None:
+    """SQLite would throw the log away for a new database."""
+    path = tmp_path / "efr.sqlite"
+    with appending(tmp_path) as (_, appender):
+        append(appender, created())
+        log = (tmp_path / "efr.sqlite-wal").read_bytes()
+        whole = path.read_bytes()
+    path.unlink()
+    (tmp_path / "efr.sqlite-wal").write_bytes(log)
+    for _ in range(2):
+        with pytest.raises(StoreCannotOpen, match=r"efr\.sqlite: .*missing.* in efr.sqlite-wal"):
+            db.open(path)
+        assert files_of(tmp_path) == {"efr.sqlite-wal": log}
+    path.write_bytes(whole)
+    with opened(path) as conn:
+        assert queries.high_water(conn) == 1
+
+
+def test_the_log_of_another_database_is_not_thrown_away(tmp_path: Path) -> None:
+    path = new_database(tmp_path)
+    apsw.Connection(str(path)).pragma("journal_mode", "delete")
+    (tmp_path / "efr.sqlite-wal").write_bytes(b"x" * 5000)
+    before = files_of(tmp_path)
+    with pytest.raises(StoreCannotOpen, match="is the log of another database"):
+        db.open(path)
+    assert files_of(tmp_path) == before
+
+
+@pytest.mark.parametrize("leads_to", ["gone/efr.sqlite", "efr.sqlite"])
+def test_a_link_that_leads_nowhere_is_refused_and_stays(tmp_path: Path, leads_to: str) -> None:
+    path = tmp_path / "efr.sqlite"
+    path.symlink_to(leads_to)
+    with pytest.raises(StoreCannotOpen, match=f"is a link to {leads_to}"):
+        db.open(path)
+    assert os.readlink(path) == leads_to
+    assert [one.name for one in tmp_path.iterdir()] == ["efr.sqlite"]
+
+
+def test_a_linked_database_is_used_where_it_is(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    path = tmp_path / "efr.sqlite"
+    path.symlink_to(new_database(tmp_path / "there"))
+    with opened(path) as conn:
+        append(Appender(conn, FakeClock()), created())
+        assert (tmp_path / "there" / "efr.sqlite-wal").exists()
+    with opened(path) as conn:
+        assert queries.high_water(conn) == 1
 
 
 def test_a_missing_directory_is_told(tmp_path: Path) -> None:
