@@ -240,9 +240,16 @@ class ShellProcess:
         return [one for one in self._sizes if start <= one[0] <= end]
 
     def type_for_user(self, keys: bytes) -> None:
-        """Keys of a person, for whatever is in front."""
+        """Keys of a person, for the program in front; dropped while the shell is at its prompt.
+
+        They would do nothing there, but a Ctrl+D between two prompts, when no line editor reads,
+        is the end of the shell's input.
+        """
         self.last_used = self.clock.monotonic()
-        self._link.send(keys)
+        with self.changed:
+            to_nobody = self.state.takes_no_keys
+        if not to_nobody:
+            self._link.send(keys)
 
     def resize(self, size: Size) -> None:
         """Gives the terminal another size. Blocks. Raises PtyClosed, TimeoutError."""

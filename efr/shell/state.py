@@ -92,6 +92,11 @@ class ShellState:
         return self.phase in _AT_PROMPT
 
     @property
+    def takes_no_keys(self) -> bool:
+        """Whether the shell reads only what efr types: at its prompt, and until the line runs."""
+        return self.at_prompt or self.phase is Phase.TYPED
+
+    @property
     def open_runs(self) -> list[Run]:
         """The runs that have not ended, the one in front first."""
         runs = (self.sentinel_run, self.run)
