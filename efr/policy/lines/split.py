@@ -14,8 +14,7 @@ from functools import lru_cache
 from typing import Final, Literal
 
 _DEEPEST: Final = 200  # openings inside openings; no person nests that far
-_MOST_DOCUMENTS: Final = 8  # behind `<<`; each may be read to the end of the line
-_MOST_ARITHMETICS: Final = 4  # `((`; likewise
+_MOST_READINGS: Final = 6  # of texts inside others; each may go to the end of the line
 MOST_STEPS: Final = 3000  # parts of words, blanks, operators: what is split in some milliseconds
 
 _BREAKS: Final = frozenset(" \t\n;&|<>(){}`")
@@ -147,9 +146,15 @@ class _Command:
 class _Splitter:
     """A position, the command being read, and what encloses it."""
 
-    def __init__(self, text: str, home: str, *, is_document: bool = False) -> None:
-        """`is_document`: the text of a here-document, in which quotes mean themselves."""
+    def __init__(
+        self, text: str, home: str, *, is_document: bool = False, readings: int = 0
+    ) -> None:
+        """`is_document`: a text in which quotes mean themselves, as in a here-document.
+
+        `readings`: how many texts inside others, or behind them, were read a second time.
+        """
         self._text = text
+        self._readings = readings
         self._is_document = is_document
         self._home = home
         self._at = 0
@@ -160,8 +165,6 @@ class _Splitter:
             self._frames.append(("document", _Command()))
         self._open_ticks = 0
         self._open_parentheses = 0
-        self._documents = 0
-        self._arithmetics = 0
         # Documents whose text starts on the next line; None: where it ends cannot be told.
         self._here: list[re.Match[str] | None] = []
         self._may_skip = "\\\n" not in text  # a joined line may end a document or not
@@ -399,8 +402,6 @@ class _Splitter:
         """A document begins on the next line; where a plain one ends can be told beforehand."""
         plain = _HERE_PLAIN.match(self._text, self._at)
         self._here.append(plain if self._may_skip and not self._frames else None)
-        self._documents += 1
-        self.cut = self.cut or self._documents > _MOST_DOCUMENTS
 
     def _read_documents(self) -> None:
         """Goes behind the texts of the documents; only substitutions run in them.
@@ -424,24 +425,28 @@ class _Splitter:
         self._at += 1
 
     def _read_behind_arithmetic(self) -> None:
-        """`((` may be arithmetic, whose end is the next `))` whatever quotes stand before it."""
+        """`((` may be arithmetic: quotes mean themselves in it, also before the `))` of its end."""
         end = self._text.find("))", self._at)
-        self._arithmetics += 1
-        if end < 0 or self._arithmetics > _MOST_ARITHMETICS:
-            return
-        inner = _Splitter(self._text[end + 2 :], self._home)
-        inner._arithmetics = self._arithmetics
-        inner.run()
-        self.commands += inner.commands
-        self.cut = self.cut or inner.cut
+        self._take_substitutions(self._text[self._at + 2 : None if end < 0 else end])
+        if end >= 0:
+            self._read_again(self._text[end + 2 :], is_document=False)
 
     def _take_substitutions(self, text: str) -> None:
         """The commands inside a text in which quotes mean themselves."""
         if "$(" not in text and "`" not in text and "${" not in text:
             return
-        inner = _Splitter(text, self._home, is_document=True)
+        self._read_again(text, is_document=True)
+
+    def _read_again(self, text: str, *, is_document: bool) -> None:
+        """The commands of a text that zsh may read in this way too."""
+        self._readings += 1
+        if self._readings > _MOST_READINGS:
+            self.cut = True
+            return
+        inner = _Splitter(text, self._home, is_document=is_document, readings=self._readings)
         inner.run()
         self.commands += inner.commands
+        self._readings = inner._readings
         self.cut = self.cut or inner.cut
 
     # -- nesting

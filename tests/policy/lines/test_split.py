@@ -139,6 +139,7 @@ def test_deep_and_long_lines_take_no_longer(piece: str) -> None:
         ("cat <<'E'\nx\\\nE\nrm x\nE", [["cat"], ["xE"], ["rm", "x"], ["E"]]),
         # arithmetic ends where it says, whatever quotes it holds
         ('((1 "a)); rm x', [["rm", "x"], ["1", "a)); rm x"]]),
+        ("((1 '`rm x`'))", [["rm", "x"], ["1", "`rm x`"]]),
         ("echo $((1 'a)); rm x", [["rm", "x"], ["1", "a)); rm x"], ["echo", ""]]),
         # a range of numbers is a pattern
         ("cat f<1-3>|rm <->", [["cat", "f<1-3>"], ["rm", "<->"]]),
@@ -151,7 +152,10 @@ def test_documents_and_joined_lines(line: str, expected: list[list[str]]) -> Non
     assert words(line) == expected
 
 
-@pytest.mark.parametrize("piece", ["a ", "a;", "{", "$(", "'x' ", "cat <<E\n"])
+@pytest.mark.parametrize(
+    "piece",
+    ["a ", "a;", "{", "$(", "'x' ", "cat <<E\n$(x)\n", "$((", "((1 '", "$(<<E\n`", "((`x`"],
+)
 def test_a_line_of_too_many_parts_is_cut(piece: str) -> None:
     assert split_line(piece * 40_000, HOME).cut
-    assert not split_line(piece * 5, HOME).cut
+    assert not split_line(piece * 2, HOME).cut
