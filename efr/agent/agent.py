@@ -12,6 +12,8 @@ from collections.abc import Callable
 from concurrent.futures import wait
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from efr.agent import inputs, prompts, requests, resume
 from efr.agent.commit import Commits
 from efr.agent.conversation import Conversation
@@ -39,6 +41,7 @@ from efr.agent.refusals import refusing
 from efr.agent.report import report
 from efr.agent.routing import Routing, slot_row
 from efr.agent.services import Services
+from efr.agent.shell_life import of_first_shell
 from efr.agent.shell_stops import SHELL_INTERRUPT, shell_interrupt
 from efr.agent.slots import Continue, PickUp
 from efr.base.cancel import Cancel
@@ -257,6 +260,8 @@ class Agent:
 
     def _prompt_send(self, params: m.PromptSendParams, caller: Caller) -> m.PromptSendResult:
         prompts.check(params, caller)
+        context = of_first_shell(params.context, self._services.ports.first_shell)
+        params = replace(params, context=context)
         if self._services.ports.models.needs_list(params.settings.model):
             raise NoModelsYet
         resolved = self._services.resolve(params.settings, remote=caller.remote)
@@ -304,6 +309,8 @@ class Agent:
     def _resume(
         self, params: m.ConversationResumeParams, caller: Caller
     ) -> m.ConversationResumeResult:
+        context = of_first_shell(params.context, self._services.ports.first_shell)
+        params = replace(params, context=context)
         asked = resume.begin(params, caller, self._services.ports.places)
         with self._routes.enter():
             return resume.resume(self._routing, self._open(params.conversation_id), asked)

@@ -159,5 +159,7 @@ class Ports:
     shells: Shells
     shell_start: Callable[[int], ShellStart | None]  # of a live process; None: it is gone
     places: Places
+    # The process that a shell's terminal was opened with: that shell, or one around it.
+    first_shell: Callable[[int, str], int] = lambda pid, tty: pid
     mode_limits: Callable[[], ModeLimits] = lambda: NO_SANDBOX
     snapshots: Snapshots | None = None  # None: no turn knows which files it changed

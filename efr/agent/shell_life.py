@@ -11,7 +11,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
+
+from msgspec.structs import replace
+
+from efr.wire import types as t
+
+C = TypeVar("C", t.ShellContext, t.ShellContext | None)
 
 _KEPT: Final = 1024  # shells remembered; one that is forgotten is known by the log
 
@@ -22,6 +28,14 @@ class ShellStart:
 
     ticks: int
     at_us: int
+
+
+def of_first_shell(context: C, first_shell: Callable[[int, str], int]) -> C:
+    """The context with the shell that its terminal was opened with: a shell inside another one
+    shares the terminal, and the terminal is open when the inner shell has ended."""
+    if context is None or context.tty is None or context.shell_pid is None:
+        return context
+    return replace(context, shell_pid=first_shell(context.shell_pid, context.tty))
 
 
 class ShellLives:

@@ -37,7 +37,7 @@ from efr.daemon.live_settings import LiveSettings
 from efr.daemon.methods.table import methods_of
 from efr.daemon.peers import ModelSide
 from efr.daemon.periodic import Every
-from efr.daemon.processes import shell_start
+from efr.daemon.processes import first_shell, shell_start
 from efr.daemon.projects import KnownProjects, known_projects
 from efr.daemon.recent import Machine
 from efr.daemon.reload_notices import ReloadNotices
@@ -300,6 +300,7 @@ class Daemon:
                 shells=hidden.shells,
                 shell_start=shell_start,
                 places=projects.places,
+                first_shell=first_shell,
                 snapshots=self._upkeep.snapshots,
             )
         )
@@ -309,7 +310,6 @@ class Daemon:
         started.add("the errands", errands.stop)
         upkeep, writer, feed = self._upkeep, store.writer, store.feed
         indexer = upkeep.indexer(writer, feed, lambda: workers.count > 0, self._fatal)
-        lanes = upkeep.lanes(started, writer)
         return Rooms(
             facts=Facts(self._daemon_id, VERSION, os.getpid(), self._started_at_us, host.home),
             roots=self._roots,
@@ -322,7 +322,7 @@ class Daemon:
             watches=watches,
             model_side=ModelSide(os.getpid(), hidden.shells.sessions),
             waits=Waits(errands, fetcher, lambda: providers.active().provider.id),
-            searches=Searches(lanes, lambda: indexer.building, self._clock),
+            searches=Searches(upkeep.lanes(started, writer), lambda: indexer.building, self._clock),
             indexer=indexer,
             deleter=upkeep.deleter(store.readers, writer, feed, agent, hidden.shells),
             record=partial(_record, writer),

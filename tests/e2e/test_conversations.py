@@ -91,6 +91,26 @@ def test_a_new_terminal_picks_up_what_no_open_one_holds(
     assert three.ask("go on") == ["app", line]
 
 
+def test_a_terminal_keeps_what_a_shell_inside_its_shell_began(person: Begin) -> None:
+    one, two = person(), person()
+    for somebody in (one, two):
+        somebody.line("cd ~/p/app")
+    one.line("zsh -i")
+    assert one.ask("inner one") == ["app"]
+    one.line("exit")
+    assert two.ask("mine") == ["app"]
+    assert one.ask("outer again") == ["app"]
+    assert one.line("efr history --verbose")[0] == "> say: inner one"
+    one.line("cd ~")
+    one.ask("outside")
+    one.line("zsh -i")
+    one.line(",new")
+    assert one.ask("inner two") == ["○ no project · ~"]
+    one.line("exit")
+    assert one.ask("outside again") == ["○ no project · ~"]
+    assert one.line("efr history --verbose")[0] == "> say: inner two"
+
+
 # --- the numbered list --------------------------------------------------------------------------
 
 
