@@ -418,6 +418,7 @@ class _Splitter:
             if document is None or not document["quote"]:
                 self._take_substitutions(text)
             if end is None:
+                self._count_reading()
                 break
             self._at = end.end()
         self._here = []
@@ -431,6 +432,10 @@ class _Splitter:
         if end >= 0:
             self._read_again(self._text[end + 2 :], is_document=False)
 
+    def _count_reading(self) -> None:
+        self._readings += 1
+        self.cut = self.cut or self._readings > _MOST_READINGS
+
     def _take_substitutions(self, text: str) -> None:
         """The commands inside a text in which quotes mean themselves."""
         if "$(" not in text and "`" not in text and "${" not in text:
@@ -439,9 +444,8 @@ class _Splitter:
 
     def _read_again(self, text: str, *, is_document: bool) -> None:
         """The commands of a text that zsh may read in this way too."""
-        self._readings += 1
-        if self._readings > _MOST_READINGS:
-            self.cut = True
+        self._count_reading()
+        if self.cut:
             return
         inner = _Splitter(text, self._home, is_document=is_document, readings=self._readings)
         inner.run()
