@@ -12,6 +12,13 @@ CREATE TABLE events (
 
 CREATE INDEX events_conversation ON events (conversation_id, seq);
 
+-- A replacing INSERT deletes a row without its triggers, so no INSERT may find its number taken.
+CREATE TRIGGER events_never_again BEFORE INSERT ON events
+WHEN EXISTS (SELECT 1 FROM events WHERE seq = new.seq)
+BEGIN
+    SELECT RAISE(ABORT, 'an event is written once');
+END;
+
 CREATE TRIGGER events_never_change BEFORE UPDATE ON events
 BEGIN
     SELECT RAISE(ABORT, 'an event never changes');

