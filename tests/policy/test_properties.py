@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from efr.policy.engine import Decision, Rules, decide
@@ -14,6 +14,8 @@ from tests.policy.corpus import HOME, IN_PROJECT, PROJECT, SANDBOX, SCRATCH, cas
 from tests.policy.everyday import lines
 from tests.policy.trap_lines import Traps
 
+# A decision is dear beside a number; the fuzzer looks longer.
+few = settings(max_examples=40)
 STRICTNESS = {"allow": 0, "contain": 1, "ask": 2, "deny": 3}
 LINES = [*(case.line for case in cases()), *(row.line for row in lines()), *Traps(7).lines(300)]
 IN_SANDBOX = replace(IN_PROJECT, sandbox=SANDBOX)
@@ -81,6 +83,7 @@ def strictness(decision: Decision) -> int:
     return STRICTNESS[decision.effect]
 
 
+@few
 @given(a_line, mode, some_rules, use)
 def test_a_need_more_never_loosens(
     line: str, name: str, rules: tuple[Rule, ...], more: PathUse
@@ -95,6 +98,7 @@ def test_a_need_more_never_loosens(
         assert strictness(judged(wider, name, given_rules)) >= before
 
 
+@few
 @given(a_line, mode, some_rules)
 def test_a_phone_is_never_looser(line: str, name: str, rules: tuple[Rule, ...]) -> None:
     needs = shell_call(line)
@@ -104,6 +108,7 @@ def test_a_phone_is_never_looser(line: str, name: str, rules: tuple[Rule, ...]) 
     assert phone.effect not in ("allow", "contain")
 
 
+@few
 @given(a_line, st.sampled_from(["$(id)", "`id`", '"$(id)"', '"`id`"']))
 def test_a_substitution_is_never_allowed_by_built_in_rules(line: str, inner: str) -> None:
     for name in ("manual", "cautious"):
@@ -111,6 +116,7 @@ def test_a_substitution_is_never_allowed_by_built_in_rules(line: str, inner: str
             assert judged(shell_call(text), name).effect in ("ask", "deny")
 
 
+@few
 @given(a_line, a_line, st.sampled_from(["; ", " && ", " || ", " | ", "\n"]), some_rules)
 def test_a_compound_line_runs_only_when_each_part_alone_does(
     one: str, other: str, join: str, rules: tuple[Rule, ...]
@@ -120,6 +126,7 @@ def test_a_compound_line_runs_only_when_each_part_alone_does(
         assert judged(shell_call(one), "cautious", Rules(rules)).effect == "allow"
 
 
+@few
 @given(use, some_rules, some_rules)
 def test_a_conversation_never_loosens_a_secret_or_a_system_path(
     one: PathUse, user: tuple[Rule, ...], own: tuple[Rule, ...]
@@ -132,12 +139,14 @@ def test_a_conversation_never_loosens_a_secret_or_a_system_path(
         assert strictness(with_own) >= strictness(without)
 
 
+@few
 @given(a_line, mode, some_rules)
 def test_the_last_word_is_the_users(line: str, name: str, rules: tuple[Rule, ...]) -> None:
     last = Rules((*rules, Rule("execute", "any", "deny")))
     assert judged(shell_call(line), name, last, place=IN_PROJECT).effect == "deny"
 
 
+@few
 @given(use, some_rules)
 def test_no_rule_opens_what_is_sealed(one: PathUse, rules: tuple[Rule, ...]) -> None:
     for path, access in (
@@ -149,6 +158,7 @@ def test_no_rule_opens_what_is_sealed(one: PathUse, rules: tuple[Rule, ...]) -> 
         assert judged(needs, "cautious", Rules(rules, rules)).effect == "deny"
 
 
+@few
 @given(a_line, mode, some_rules)
 def test_a_question_and_a_denial_say_why(line: str, name: str, rules: tuple[Rule, ...]) -> None:
     decision = judged(shell_call(line), name, Rules(rules))
