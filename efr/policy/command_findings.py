@@ -221,7 +221,8 @@ def _inside(line: Line, subject: str, turn: Turn) -> Iterator[Finding]:
                 rule = _last_named(command, line.start, policy)
                 if rule is not None and rule.effect >= Effect.ASK:
                     text = f"{subject}\n{part(command)}"
-                    reason = MANUAL if turn.mode == "manual" else rule_reason(rule)
+                    asks = turn.mode == "manual" and rule.effect == Effect.ASK
+                    reason = MANUAL if asks else rule_reason(rule)
                     yield Finding(rule.effect, text, reason, rule_cause(rule))
 
 

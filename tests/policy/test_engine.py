@@ -316,3 +316,13 @@ def test_a_question_says_why(needs: CallNeeds, mode: str) -> None:
 )
 def test_a_privileged_name_in_a_text(text: str, name: str | None) -> None:
     assert privileged_in_text(text) == name
+
+
+def test_a_denial_in_manual_mode_names_the_rule() -> None:
+    rules = Rules((Rule("execute", CommandIs("rm"), "deny"),))
+    for line in ("rm x", "env rm x"):
+        decision = decide(shell(line), "manual", "shell", IN_PROJECT, rules)
+        assert (decision.effect, decision.reason) == (
+            "deny",
+            "your rule permissions.rules[0] denies",
+        )
