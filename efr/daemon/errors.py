@@ -50,7 +50,7 @@ _START: tuple[tuple[type[BaseException], _Sentence], ...] = (
     (
         store.StoreCorrupt,
         lambda e: (
-            f"{e.path} is damaged or no database ({e.detail}); nothing was changed. "
+            f"{e.path} is damaged or no database of efr's ({e.detail}); nothing was changed. "
             + (f"The newest backup is {e.backup}" if e.backup else "There is no backup")
         ),
     ),

@@ -32,6 +32,7 @@ from efr.store.errors import (
     StoreReadOnly,
     StoreTooNew,
 )
+from efr.store.shape import foreign_in
 from efr.store.steps import NEWEST
 
 Connection: TypeAlias = apsw.Connection
@@ -54,7 +55,8 @@ def open(path: Path, *, read_only: bool = False) -> Connection:
     """Opens the database (and makes it, unless `read_only`), ready for use.
 
     Raises StoreTooNew and leaves the file alone when a newer build wrote it, StoreNotWal when its
-    file system cannot hold a write-ahead log, StoreCorrupt when it is damaged or no database.
+    file system cannot hold a write-ahead log, StoreCorrupt when it is damaged, no database or
+    another program's.
     """
     if not read_only:
         return open_to_write(path)
@@ -183,11 +185,14 @@ def _set_pragmas(conn: Connection, path: Path) -> None:
     version = conn.pragma("user_version")
     if version > NEWEST:
         raise StoreTooNew(path, version, NEWEST)
-    require_wal(conn, path, change=isinstance(conn, WriteConnection))
+    if not conn.execute("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'").fetchall():
+        raise StoreLacks(path, "FTS5")
+    writes = isinstance(conn, WriteConnection)
+    if writes and (fault := foreign_in(conn, version)) is not None:
+        raise StoreCorrupt(path, fault, newest_backup(path))
+    require_wal(conn, path, change=writes)
     for name, value in _PRAGMAS:
         conn.pragma(name, value)
         if conn.pragma(name) != value:
             raise StoreLacks(path, f"PRAGMA {name}={value}")
-    if not conn.execute("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'").fetchall():
-        raise StoreLacks(path, "FTS5")
     conn.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)

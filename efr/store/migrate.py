@@ -12,9 +12,9 @@ import logging
 from collections.abc import Callable
 
 from efr.store import db
-from efr.store.backups import back_up, drop_unfinished, newest_backup
+from efr.store.backups import back_up, drop_unfinished
 from efr.store.db import Connection
-from efr.store.errors import BackupFailed, StoreCorrupt, StoreFull
+from efr.store.errors import BackupFailed, StoreFull
 from efr.store.rebuild import rebuild_if_stale
 from efr.store.steps import NEWEST, STEPS, Step, sql_of
 
@@ -30,8 +30,6 @@ def migrate(conn: Connection, reached: Callable[[str], None] = lambda step: None
     path = db.path_of(conn)
     with db.translated(path, conn):
         version = conn.pragma("user_version")
-        if version == 0 and conn.execute("SELECT 1 FROM sqlite_schema LIMIT 1").get:
-            raise StoreCorrupt(path, "it has tables and no schema version", newest_backup(path))
         drop_unfinished(path)
         if 0 < version < NEWEST:
             _back_up(conn, version)

@@ -263,6 +263,46 @@ def test_a_file_that_is_cut_off_or_has_another_header_is_refused(tmp_path: Path,
     assert path.read_bytes() == data
 
 
+@pytest.mark.parametrize("log", ["delete", "wal"])
+@pytest.mark.parametrize(
+    ("version", "why"),
+    [
+        (0, "it has tables and no schema version"),
+        (3, r"it names schema 3 and has no events\.conversation_id"),
+        (NEWEST, rf"it names schema {NEWEST} and has no events\.conversation_id"),
+        (-1, "its schema version is -1"),
+    ],
+)
+def test_the_database_of_another_program_is_refused_and_not_touched(
+    tmp_path: Path, version: int, why: str, log: str
+) -> None:
+    path = tmp_path / "efr.sqlite"
+    conn = apsw.Connection(str(path))
+    conn.pragma("journal_mode", log)
+    conn.execute("CREATE TABLE events (seq INTEGER PRIMARY KEY, what TEXT)")
+    conn.execute("INSERT INTO events VALUES (1, 'a game')")
+    conn.pragma("user_version", version)
+    conn.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreCorrupt, match=why), opened(path) as conn:
+        migrate(conn)
+    assert path.read_bytes() == before
+    assert not (tmp_path / "backups").exists()
+
+
+@pytest.mark.parametrize("version", range(1, NEWEST + 1))
+def test_what_a_store_has_beyond_its_version_is_no_fault(tmp_path: Path, version: int) -> None:
+    path = old_store(tmp_path, version)
+    with closing(apsw.Connection(str(path))) as conn:
+        conn.execute("CREATE TABLE mine (x); ALTER TABLE events ADD COLUMN mine TEXT")
+    with opened(path) as conn:
+        assert conn.pragma("user_version") == version
+    with closing(apsw.Connection(str(path))) as conn:
+        conn.execute("DROP TABLE events")
+    with pytest.raises(StoreCorrupt, match=f"names schema {version} and has no events"):
+        db.open(path)
+
+
 def test_a_checkpoint_that_was_cut_short_is_made_up_for_by_its_log(tmp_path: Path) -> None:
     path = tmp_path / "efr.sqlite"
     with appending(tmp_path) as (conn, appender):
