@@ -58,12 +58,14 @@ class Routing:
         self._hints = RepoHints(ports.roots.state.path / "repo_hints.json", ports.clock)
         self._lock = threading.Lock()  # "routing": what left a slot
         self._left: OrderedDict[tuple[str, t.RouteScope], Left] = OrderedDict()
+        self._recalled: set[tuple[str, t.RouteScope | None]] = set()  # since the start
 
     def route(
         self, context: t.ShellContext, tty: str, place: Place, *, new_conversation: bool
     ) -> Routed:
         """Chooses; changes nothing."""
-        ask = Ask(tty, context.shell_pid, place.route, new_conversation, self._left_of(tty))
+        left = self._left_of(tty, place.route)
+        ask = Ask(tty, context.shell_pid, place.route, new_conversation, left)
         seen = self._ports.readers.read(lambda conn: _read(conn, tty, place.route))
         choice = choose(ask, seen.rows, self.rules())
         told = t.PromptRoute(
@@ -136,9 +138,23 @@ class Routing:
         root = place.repo.root
         return t.RepoHintGitRepo(root=root) if self._hints.is_due(root) else None
 
-    def _left_of(self, tty: str) -> list[Left]:
+    def _left_of(self, tty: str, route: t.RouteScope) -> list[Left]:
+        one_slot = not self._ports.settings().conversation.follow_project
+        self._recall(tty, None if one_slot else route)
         with self._lock:
             return [left for key, left in self._left.items() if key[0] == tty]
+
+    def _recall(self, tty: str, route: t.RouteScope | None) -> None:
+        """What left the slot before the start, once: the log tells it."""
+        with self._lock:
+            if (tty, route) in self._recalled:
+                return
+            self._recalled.add((tty, route))
+        moved = self._ports.readers.read(lambda conn: queries.moved_away(conn, tty, route))
+        if moved is not None:
+            left = Left(slot_row(moved.row), moved.tty)
+            with self._lock:
+                self._left.setdefault((tty, left.row.key), left)
 
     def _remember(self, tty: str, left: Left) -> None:
         key = (tty, left.row.key)

@@ -30,6 +30,7 @@ from efr.store.conversations import (
     turns,
 )
 from efr.store.history import event, events_after, high_water, newest_events, turn_events
+from efr.store.moved import moved_away
 from efr.store.receipts import receipt
 from efr.store.reconcile import OpenWork, open_work
 from efr.store.rows import (
@@ -63,6 +64,7 @@ __all__ = [
     "events_after",
     "high_water",
     "last_directory",
+    "moved_away",
     "newest_compaction",
     "newest_events",
     "newest_pruning",

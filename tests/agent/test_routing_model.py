@@ -273,7 +273,11 @@ class History:
 
     def restart(self) -> None:
         self.world.restart()
-        self.model.lost.clear()
+        self.model.lost = {
+            place: (slot, to)
+            for place, (slot, to) in self.model.lost.items()
+            if to is not None and slot.talk.id in self.model.talks
+        }
 
     # Steps that come with the prompt which shows what they did.
 

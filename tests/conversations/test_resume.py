@@ -226,14 +226,18 @@ def test_looking_at_a_conversation_moves_nothing(
     assert theirs.prompt("x", app)["conversation_id"] == other["conversation_id"]
 
 
-def test_a_conversation_that_moved_away_while_efrd_stopped_is_not_told_of(
+def test_where_a_conversation_went_is_told_after_a_restart_too(
     daemon: Daemon, app: Path, open_terminal: Open
 ) -> None:
-    mine, theirs = open_terminal(1), open_terminal(2)
-    held = theirs.prompt("x", app)
+    mine, theirs, closed = open_terminal(1), open_terminal(2), open_terminal(3)
+    free, held = closed.prompt("free", app), theirs.prompt("x", app)
+    closed.close()
     mine.resume(held["conversation_id"], app, take=True)
     daemon.stop()
     daemon.start()
-    new = theirs.prompt("x", app)
-    assert new["conversation_id"] != held["conversation_id"]
-    assert "switch" not in new["route"]
+    new, again = theirs.prompt("x", app), theirs.prompt("x", app)
+    assert new["conversation_id"] == again["conversation_id"]
+    assert new["conversation_id"] not in (held["conversation_id"], free["conversation_id"])
+    moved = {"kind": "moved", "tty": mine.tty, "title": "x"}
+    assert new["route"]["switch"] == {"kind": "new", "reason": moved}
+    assert "switch" not in again["route"]
