@@ -7,9 +7,10 @@ and has none. The messages are one sentence without secrets. Source: agent docum
 from __future__ import annotations
 
 from efr.agent.notices import notice_line
+from efr.agent.refusals import store_sentence
 from efr.providers.errors import ProviderError
 from efr.providers.failures import LOGIN_COMMANDS, error_body
-from efr.store.errors import StoreError, StoreFull
+from efr.store.errors import StoreError
 from efr.text.redact import redact_title
 from efr.wire import events as ev
 from efr.wire import types as t
@@ -69,10 +70,8 @@ def body_of(exc: Exception, provider_id: str) -> ErrorBody | None:
             return body
         case ProviderError():
             return error_body(exc, provider_id)
-        case StoreFull():
-            return ErrorBody(_CODE.INTERNAL, "the disk is full, so nothing could be recorded")
         case StoreError():
-            return ErrorBody(_CODE.INTERNAL, "the database could not be written")
+            return ErrorBody(_CODE.INTERNAL, store_sentence(exc))
         case _:
             return None
 

@@ -11,7 +11,6 @@ The stored answer has no title: it outlives the conversation, and nothing of its
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar, cast
@@ -20,7 +19,7 @@ from msgspec.structs import replace
 
 from efr.agent.ports import Caller, Readers
 from efr.agent.receipts import Form, Receipts
-from efr.agent.refusals import refusing
+from efr.agent.refusals import refusing, shown_path
 from efr.store import queries
 from efr.store.batch import Batch, NewEvent
 from efr.store.db import Connection
@@ -119,7 +118,7 @@ class Deleter:
         receipt = _FORM.receipt(params.command_id, result, seq_of=0)
         self._writer.append(Batch((event,), receipt)).result()
         self._work.forget(row)
-        left = tuple(map(_shown, self._finish(conversation_id)))
+        left = tuple(map(shown_path, self._finish(conversation_id)))
         return replace(result, title=title, not_removed=left)
 
     def _holder(self, row: ConversationRow, caller: Caller) -> str | None:
@@ -144,8 +143,3 @@ class Deleter:
 
 def _busy(what: str, why: str) -> Exception:
     return refuse(t.ErrorCode.BUSY, why, {"busy": what})
-
-
-def _shown(path: Path) -> str:
-    """A path of the protocol is text: other bytes become question marks."""
-    return os.fsencode(path).decode("utf-8", "replace")

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from efr.agent.refusals import store_sentence
 from efr.base.cancel import Cancelled
 from efr.config.errors import AlreadyRegistered, ConfigError, FileChanged, NoSuchProject
 from efr.store import errors as store
@@ -41,7 +42,7 @@ _TABLE: tuple[tuple[type[BaseException], t.ErrorCode, _Sentence], ...] = (
     (store.StoreClosed, _Code.BUSY, lambda e: "efrd is stopping"),
     (store.StoreFull, _Code.INTERNAL, lambda e: f"the disk that holds {e.path} is full"),
     (store.StoreReadOnly, _Code.INTERNAL, lambda e: f"{e.path} cannot be written"),
-    (store.StoreCorrupt, _Code.INTERNAL, lambda e: f"{e.path} is damaged; efrd's log says where"),
+    (store.StoreCorrupt, _Code.INTERNAL, store_sentence),
     (WorkersStopped, _Code.BUSY, lambda e: "efrd is stopping"),
 )
 

@@ -90,9 +90,16 @@ def _read(conn: Connection, fn: Callable[[Connection], Any], reply: Reply[Any]) 
         with db.translated(db.path_of(conn), conn):
             result = db.read(conn, lambda: fn(conn))
     except StoreCorrupt as exc:
-        log.error("%s hit a damaged page: %s", getattr(fn, "__qualname__", fn), exc)
+        log.error("a read of %s hit a damaged page: %s", _asker(fn), exc)
         reply.set_exception(exc)
     except Exception as exc:  # noqa: BLE001 - it is the caller's answer, not this thread's end
         reply.set_exception(exc)
     else:
         reply.set_result(result)
+
+
+def _asker(fn: Callable[[Connection], Any]) -> str:
+    """Who reads: a read is most often a lambda in a function that has a name."""
+    whole = getattr(fn, "func", fn)  # of a partial
+    name = getattr(whole, "__qualname__", repr(whole)).split(".<locals>", 1)[0]
+    return f"{getattr(whole, '__module__', '?')}.{name}"

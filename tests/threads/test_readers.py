@@ -135,7 +135,8 @@ def test_a_damaged_page_fails_the_reads_that_hit_it_and_no_other(
             pool.read(lambda c: queries.newest_events(c, CONVERSATION, None, 100, 1 << 20))
         events, _ = pool.read(lambda c: queries.newest_events(c, OTHER, None, 100, 1 << 20))
     assert len(events) == 41
-    assert "hit a damaged page" in caplog.text
+    asker = f"{__name__}.test_a_damaged_page_fails_the_reads_that_hit_it_and_no_other"
+    assert f"a read of {asker} hit a damaged page: {path}: " in caplog.text
 
 
 def test_a_read_that_broke_off_holds_up_no_checkpoint(tmp_path: Path) -> None:
