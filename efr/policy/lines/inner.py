@@ -67,7 +67,7 @@ _SHELLS: Final = frozenset(("sh", "bash", "zsh", "dash", "ksh", "mksh", "fish", 
 _TEXT_OPTION: Final = re.compile(r"-[A-Za-z]*c|--command")
 _SPLIT_OPTION: Final = re.compile(r"-[A-Za-z]*S|--split-string=?")
 _EXEC: Final = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_ASSIGNMENT: Final = re.compile(r"[^\W\d]\w*\+?=")  # zsh takes letters of any script
 _DEEPEST: Final = 4  # texts in texts, wrappers in wrappers
 _MOST: Final = 200  # programs of one line
 

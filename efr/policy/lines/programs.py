@@ -18,7 +18,7 @@ from efr.policy.lines.paths import PathList
 from efr.policy.lines.split import LineWord, split_line
 from efr.policy.needs import Access, PathUse
 
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_ASSIGNMENT: Final = re.compile(r"[^\W\d]\w*\+?=")  # zsh takes letters of any script
 _NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?[smhd]?")
 _MOST_INNER: Final = 8  # programs looked at behind one wrapper
 

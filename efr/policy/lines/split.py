@@ -36,7 +36,7 @@ _HERE_PLAIN: Final = re.compile(
 )
 _WRITES: Final = re.compile(r"&>>?[|!]?|>>?[|!]|>>?&|>&|<>|>>?")
 _ANSI: Final = re.compile(r"\$'(?:\\.|[^'\\])*(?:'|\Z)", re.DOTALL)
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_ASSIGNMENT: Final = re.compile(r"[^\W\d]\w*\+?=")  # zsh takes letters of any script
 
 Frame = Literal[
     "document", "substitution", "group", "tick", "double", "parameter", "double_parameter"

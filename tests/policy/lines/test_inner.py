@@ -38,6 +38,7 @@ def programs(line: str) -> list[str]:
         ("env --split-string='rm x'", ["rm x"]),
         ("eval rm 'x y'", ["rm x y"]),
         ("find . -exec rm a ';' -ok cp b +", ["rm a", "cp b"]),
+        ("env é=1 rm x", ["rm x"]),
         ("nohup nice", ["nice"]),
         ("nice -n", []),
     ],
@@ -55,6 +56,10 @@ def test_reserved_words_and_assignments_stand_before_a_program() -> None:
         "cd y",
         "done",
     ]
+
+
+def test_a_name_of_any_script_may_be_assigned() -> None:
+    assert programs("LIéES=5 rm x") == ["rm x"]
 
 
 def test_text_in_text_ends_somewhere() -> None:
