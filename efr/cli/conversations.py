@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from efr.cli.errors import CommandError, UsageError
 from efr.cli.run import Run
@@ -13,6 +14,7 @@ from efr.wire import methods as m
 from efr.wire import types as t
 
 LEAST = 4  # characters of the start of an id: ids of one minute share more than that anyway
+SHORT = 8  # characters of an id in a list, or more: the part of its time that a person can type
 PAGE = 200  # the daemon's largest page
 _START = re.compile(r"[0-9a-f-]+")
 
@@ -88,9 +90,14 @@ def newest(connection: Connection) -> t.ConversationSummary | None:
     return page.conversations[0] if page.conversations else None
 
 
-def short_ids(rows: tuple[t.ConversationSummary, ...]) -> dict[str, str]:
-    """The shortest starts that tell the rows apart, 8 characters or more."""
-    size = 8
-    while size < 36 and len({row.id[:size] for row in rows}) < len({row.id for row in rows}):
-        size += 1
-    return {row.id: row.id[:size] for row in rows}
+def short_ids(connection: Connection, page: m.ConversationsListResult, first: bool) -> list[str]:
+    """For each row the shortest start that names it alone, of all conversations; 8 characters or
+    more. `first`: no page came before this one."""
+    rows = page.conversations
+    whole = first and page.next_cursor is None
+    ids = sorted({row.id for row in (rows if whole else every(connection))} | {r.id for r in rows})
+    shared = dict.fromkeys(ids, 0)
+    for one, after in pairwise(ids):  # neighbours in order are the ones most like each other
+        same = next((n for n, (a, b) in enumerate(zip(one, after, strict=True)) if a != b), 0)
+        shared[one], shared[after] = max(shared[one], same), same
+    return [row.id[: max(SHORT, shared[row.id] + 1)] for row in rows]

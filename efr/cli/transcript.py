@@ -43,9 +43,14 @@ class _Turn(NamedTuple):
 
 
 def transcript(
-    events: Iterable[ev.EventEnvelope], *, verbose: bool = False, newest: bool = True
+    events: Iterable[ev.EventEnvelope],
+    *,
+    verbose: bool = False,
+    newest: bool = True,
+    oldest: bool = True,
 ) -> list[Line]:
-    """The lines of the events, in the order of their numbers. `newest`: no event follows them."""
+    """The lines of the events, in the order of their numbers. `newest`: no event follows them;
+    `oldest`: none is before them."""
     turns: dict[str, _Turn] = {}
     stopped: set[str] = set()  # turns that somebody asked to stop
     loose: Shown = []
@@ -67,13 +72,17 @@ def transcript(
         turn.kinds.add(type(event))
         if lines:
             turn.blocks.append((seq, lines))
-    parts = [(turn.place, _turn_lines(turn, newest=newest)) for turn in turns.values()] + loose
+    parts = [
+        (turn.place, _turn_lines(turn, newest=newest, oldest=oldest)) for turn in turns.values()
+    ] + loose
     parts = [(place, lines) for place, lines in parts if lines]
     return _apart([lines for _, lines in sorted(parts, key=lambda part: part[0])])
 
 
-def _turn_lines(turn: _Turn, *, newest: bool) -> list[Line]:
+def _turn_lines(turn: _Turn, *, newest: bool, oldest: bool) -> list[Line]:
     lines = [line for _, block in turn.blocks for line in block]
+    if lines and not oldest and ev.PromptQueued not in turn.kinds:
+        lines.insert(0, row("  its prompt is on an older page", MUTED))
     note = turn.note(newest=newest)
     if lines and note:
         lines.append(row(note, MUTED))

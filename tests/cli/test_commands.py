@@ -228,7 +228,15 @@ def test_history_lists_the_newest(answered: Run) -> None:
         summary(CONVERSATION_2, None, status="awaiting_approval"),
     ]
     page = {"conversations": rows, "next_cursor": "c1"}
-    code, out, _ = answered("history", answers=[("conversations.list", {"limit": 20}, page)])
+    elsewhere = [summary(CONVERSATION_2[:-2] + "fe", "t"), summary("ffff" + CONVERSATION[4:], "u")]
+    every = {"conversations": [*rows, *elsewhere]}
+    code, out, _ = answered(
+        "history",
+        answers=[
+            ("conversations.list", {"limit": 20}, page),
+            ("conversations.list", {"cursor": None, "limit": 200}, every),
+        ],
+    )
 
     assert code == 0
     first, second, last = out.splitlines()
@@ -276,8 +284,37 @@ def test_history_pages(answered: Run) -> None:
 
     assert code == 0
     assert out.splitlines() == [  # a page begins inside a turn: nobody says that it never started
-        *("because", "completed", f"older: efr history {CONVERSATION} --cursor=c9")
+        *("  its prompt is on an older page", "because", "completed"),
+        f"older: efr history {CONVERSATION} --cursor=c9",
     ]
+
+
+def test_a_page_of_the_history_without_a_line_says_so(answered: Run) -> None:
+    page = {"events": [EVENTS[-1]], "next_cursor": "c8"}
+    _, out, _ = answered(
+        *("history", CONVERSATION, "--limit=1"),
+        answers=[
+            ("conversations.list", {}, {"conversations": [summary(CONVERSATION, "t")]}),
+            ("conversation.history", {"cursor": None, "limit": 1}, page),
+        ],
+    )
+    assert out.splitlines() == [
+        *("nothing to show on this page", f"older: efr history {CONVERSATION} --cursor=c8")
+    ]
+
+
+def test_the_ids_of_a_page_name_their_conversations_alone(answered: Run) -> None:
+    ids = [f"01a22dee-00{n}0-7a10-8b20-000000000001" for n in range(4)]
+    everything = {"conversations": [summary(one, "t") for one in ids]}
+    page = {"conversations": everything["conversations"][1:2], "next_cursor": "c1"}
+    _, out, _ = answered(
+        *("history", "--limit=1"),
+        answers=[
+            ("conversations.list", {"limit": 1}, page),
+            ("conversations.list", {"limit": 200}, everything),
+        ],
+    )
+    assert out.split()[0] == "01a22dee-001"
 
 
 def test_history_tells_a_prompt_that_waits_from_one_that_never_started(answered: Run) -> None:

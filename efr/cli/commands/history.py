@@ -49,21 +49,21 @@ def _list(run: Run, connection: Connection) -> int:
         print_json(connection.call_json("conversations.list", **members))
         return 0
     page: m.ConversationsListResult = connection.call("conversations.list", **members)
-    print_lines(run, _rows(run, page))
+    ids = short_ids(connection, page, first=run.args.get("--cursor") is None)
+    print_lines(run, _rows(run, page, ids))
     return 0
 
 
-def _rows(run: Run, page: m.ConversationsListResult) -> list[Line]:
+def _rows(run: Run, page: m.ConversationsListResult, ids: list[str]) -> list[Line]:
     now_us = run.clock.now_us()
-    ids = short_ids(page.conversations)
     cells = [
         [
-            ids[one.id],
+            short,
             _STATUS.get(one.status.value, one.status.value),
             age_text((now_us - t.time_to_us(one.updated_at)) / 1_000_000),
             visible_line(one.title or "(no title)"),
         ]
-        for one in page.conversations
+        for short, one in zip(ids, page.conversations, strict=True)
     ]
     lines = table(cells)
     if page.next_cursor is not None:
@@ -79,8 +79,10 @@ def _one(run: Run, connection: Connection, conversation_id: str) -> int:
         print_json(connection.call_json("conversation.history", **members))
         return 0
     events, older = _events(connection, conversation_id, cursor, limit)
-    lines = transcript(events, verbose=bool(run.args.get("--verbose")), newest=cursor is None)
+    verbose = bool(run.args.get("--verbose"))
+    lines = transcript(events, verbose=verbose, newest=cursor is None, oldest=older is None)
     if older is not None:
+        lines = lines or [row("nothing to show on this page", MUTED)]
         lines.append(row(f"older: efr history {conversation_id} --cursor={older}", MUTED))
     print_lines(run, lines)
     return 0
