@@ -6,7 +6,8 @@ turn runs, has a question of its own. Blocks on the daemon and on the answers.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from pathlib import PurePath
+from typing import Any, Final, NamedTuple
 
 from efr.cli.asking import ask, can_ask, fitting
 from efr.cli.errors import CommandError
@@ -17,6 +18,8 @@ from efr.client.connection import Connection
 from efr.client.errors import Refused
 from efr.text.visible import visible_line
 from efr.wire import methods as m
+
+_DATABASE: Final = "efr.sqlite"
 
 
 class Allowed(NamedTuple):
@@ -106,4 +109,10 @@ def _report(run: Run, result: m.ConversationDeleted, title: str | None) -> None:
         )
     run.say(text)
     for path in result.not_removed:
-        run.note(f"efrd could not remove {visible_line(path)}: its next start tries again")
+        if PurePath(path).name == _DATABASE:
+            run.note(
+                f"efrd could not remove all of it from {visible_line(path)}: its next start tries "
+                "again; docs/operations.md says what to do when it is damaged"
+            )
+        else:
+            run.note(f"efrd could not remove {visible_line(path)}: its next start tries again")

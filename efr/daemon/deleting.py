@@ -24,7 +24,7 @@ from efr.store import queries
 from efr.store.batch import Batch, NewEvent
 from efr.store.db import Connection
 from efr.store.deletes import Deletes, open_delete
-from efr.store.errors import StoreError
+from efr.store.errors import StoreError, StoreFault
 from efr.store.rows import ConversationRow
 from efr.text.redact import redact_title
 from efr.threads.writer import StoreWriter
@@ -128,7 +128,8 @@ class Deleter:
         return row.tty
 
     def _finish(self, conversation_id: str) -> list[Path]:
-        """What could not be removed. A fault of the store leaves the rest to the next start."""
+        """What could not be removed, the database's file among it when rows stay in it. The next
+        start tries again."""
 
         def run(job: Callable[[Connection], T], /) -> T:
             return self._writer.run(job).result()
@@ -137,8 +138,8 @@ class Deleter:
             delete = self._readers.read(lambda conn: open_delete(conn, conversation_id))
             return [] if delete is None else self._deletes.finish(run, delete)
         except StoreError as exc:
-            log.warning("a delete is left to the next start: %s", exc)
-            return []
+            log.error("a delete is left to the next start: %s", exc)
+            return [exc.path] if isinstance(exc, StoreFault) else []
 
 
 def _busy(what: str, why: str) -> Exception:

@@ -72,40 +72,53 @@ class Deletes:
         self._reached = reached
 
     def finish(self, run: Run, delete: OpenDelete) -> list[Path]:
-        """Everything after the tombstone; returns what could not be removed. Blocks.
-
-        Raises faults of the store; a call at the next start goes on from there.
+        """Everything after the tombstone; returns what could not be removed, or what its rows
+        stay in. Blocks. Raises faults of the store; a call at the next start goes on from there.
         """
         conversation_id = delete.conversation_id
-        if not delete.rows_done:
-            while run(partial(delete_page, conversation_id=conversation_id)):
-                self._reached("events deleted")
-            run(lambda conn: delete_rest(conn, delete, self._clock.now_us()))
-            self._reached("rows deleted")
-        left = self._snapshots.forget(conversation_id)
+        left = [] if delete.rows_done else self._remove_rows(run, delete)
+        left += self._snapshots.forget(conversation_id)
         self._reached("snapshots deleted")
         left += remove_files(self._places, conversation_id, delete.ptys, delete.undos)
         self._reached("files deleted")
         if left:
-            log.warning("%d files of a deleted conversation are left", len(left))
+            log.warning("%d files with something of a deleted conversation are left", len(left))
         else:
             run(lambda conn: mark_done(conn, conversation_id, self._clock.now_us()))
             self._reached("done")
         return left
+
+    def _remove_rows(self, run: Run, delete: OpenDelete) -> list[Path]:
+        """Returns the database's file when something stays in it, as on a damaged page. The rest
+        of the conversation goes all the same."""
+        job = partial(delete_page, conversation_id=delete.conversation_id)
+        try:
+            while run(job):
+                self._reached("events deleted")
+            run(lambda conn: delete_rest(conn, delete, self._clock.now_us()))
+        except StoreFault as exc:
+            log.error(
+                "rows of a deleted conversation stay in the database until a start can remove "
+                "them; docs/operations.md says what to do about a damaged one: %s",
+                exc,
+            )
+            return [exc.path]
+        self._reached("rows deleted")
+        return []
 
     def finish_open(self, conn: Connection) -> None:
         """At a start, before the socket opens: every delete that is not done. A fault of the store
         leaves one to the next start, for nobody sees the conversation anyway."""
 
         def run(job: Callable[[Connection], T], /) -> T:
-            return db.transact(conn, lambda: job(conn))
+            with db.translated(db.path_of(conn), conn):
+                return db.transact(conn, lambda: job(conn))
 
         for delete in open_deletes(conn):
             try:
-                with db.translated(db.path_of(conn), conn):
-                    self.finish(run, delete)
+                self.finish(run, delete)
             except StoreFault as exc:
-                log.warning("a delete is left to the next start: %s", exc)
+                log.error("a delete is left to the next start: %s", exc)
 
 
 def open_deletes(conn: Connection) -> list[OpenDelete]:

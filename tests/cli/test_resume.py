@@ -562,7 +562,7 @@ def test_delete_asks_and_reports(fake: FakeDaemon, start: Start) -> None:
     peer = listed(fake)
     terminal.wait_for(ASKS)
     terminal.type("y")
-    params = deleted(peer, jobs_stopped=1, not_removed=["/s/x"])
+    params = deleted(peer, jobs_stopped=1, not_removed=["/s/x", "/d/efr.sqlite"])
     code, lines = ended(terminal)
 
     assert code == 0
@@ -571,6 +571,8 @@ def test_delete_asks_and_reports(fake: FakeDaemon, start: Start) -> None:
         ASKS,
         'deleted "why is the build slow"; efrd stopped its background job',
         "efrd could not remove /s/x: its next start tries again",
+        "efrd could not remove all of it from /d/efr.sqlite: its next start tries again;",
+        "docs/operations.md says what to do when it is damaged",
     ]
 
 

@@ -202,16 +202,24 @@ def test_a_closed_terminal_holds_nothing(daemon: Daemon, client: RawClient) -> N
 
 
 def test_what_cannot_be_removed_is_named_and_tried_again(daemon: Daemon, client: RawClient) -> None:
+    """A file behind a link, and rows that the database does not give up."""
     sent = send(client, "say: hello")
     follow(client, sent)
     one = str(sent["conversation_id"])
     state = daemon.roots.state.path
+    with opened(daemon.roots.database) as conn:
+        conn.execute(
+            "CREATE TRIGGER t BEFORE DELETE ON turn_messages BEGIN SELECT RAISE(ABORT, 'no'); END"
+        )
     elsewhere = daemon.folder / "elsewhere"
     (elsewhere / one).mkdir(parents=True)
     (elsewhere / one / "file").write_text(WORD)
     (state / "sandbox").symlink_to(elsewhere)  # a link: nothing behind it is touched
     result = delete(client, one)
-    assert result["not_removed"] == [str(state / "sandbox" / one)]
+    assert result["not_removed"] == [str(daemon.roots.database), str(state / "sandbox" / one)]
+    assert "ERROR efr.store: rows of a deleted conversation stay in the database" in daemon.log
+    with opened(daemon.roots.database) as conn:
+        conn.execute("DROP TRIGGER t")
     assert (elsewhere / one / "file").read_text() == WORD
     assert daemon.stop() == 0
     (state / "sandbox").unlink()

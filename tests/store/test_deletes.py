@@ -20,7 +20,7 @@ from efr.base.roots import Roots, find_roots
 from efr.store import db, deletes, receipts
 from efr.store.append import Appender
 from efr.store.batch import Batch, NewEvent, NewOutbox, NewReceipt, TurnMessage
-from efr.store.db import Connection, transact
+from efr.store.db import Connection, transact, translated
 from efr.store.delete_files import places_of
 from efr.store.delete_snapshots import Snapshots
 from efr.store.deletes import Deletes, open_delete, open_deletes
@@ -32,7 +32,17 @@ from efr.wire import events as ev
 from efr.wire import types as t
 from tests.harness.clock import FakeClock
 from tests.search.samples import Store, check
-from tests.store.samples import CONVERSATION, OTHER, PTY, a_receipt, an_id, append, refused, said
+from tests.store.samples import (
+    CONVERSATION,
+    OTHER,
+    PTY,
+    a_receipt,
+    an_id,
+    append,
+    opened,
+    refused,
+    said,
+)
 from tests.store.test_delete_snapshots import a_store as git_store
 
 ROOT = Path(__file__).parents[2]
@@ -335,10 +345,42 @@ def test_a_fault_of_the_store_leaves_it_to_the_next_start(
     conn.execute("CREATE TRIGGER t BEFORE DELETE ON outbox BEGIN SELECT RAISE(ABORT, 'no'); END")
     finisher(roots).finish_open(conn)
     assert len(open_deletes(conn)) == 1
-    assert "a delete is left to the next start" in caplog.text
+    assert "rows of a deleted conversation stay in the database" in caplog.text
+    assert files_with_the_word(roots) == []
     conn.execute("DROP TRIGGER t")
     finisher(roots).finish_open(conn)
     assert open_deletes(conn) == []
+
+
+def test_a_damaged_page_keeps_its_rows_and_nothing_else(
+    roots: Roots, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The delete says that the database still holds something, and each start says it again."""
+    with opened(roots.database) as conn:
+        plant(roots, conn)
+        tombstone(conn)
+        page: Any = conn.execute(
+            "SELECT max(pageno) FROM dbstat WHERE name = 'turn_messages' AND pagetype = 'leaf'"
+        ).get
+    data = bytearray(roots.database.read_bytes())
+    data[(page - 1) * 4096 : page * 4096] = b"\xa5" * 4096
+    roots.database.write_bytes(data)
+    with opened(roots.database) as conn:
+
+        def run(job: Callable[[Connection], Any], /) -> Any:
+            with translated(roots.database, conn):
+                return transact(conn, lambda: job(conn))
+
+        left = finisher(roots).finish(run, open_deletes(conn)[0])
+        assert left == [roots.database]
+        assert files_with_the_word(roots) == []
+        (still,) = open_deletes(conn)
+        assert not still.rows_done
+        assert Store(roots.database, conn).ids(WORD) == []
+        finisher(roots).finish_open(conn)
+    errors = [one.getMessage() for one in caplog.records if one.levelname == "ERROR"]
+    assert len(errors) == 2
+    assert all(str(roots.database) in one and "docs/operations.md" in one for one in errors)
 
 
 # Kills at each step. A child does the delete, and a later start finishes it.

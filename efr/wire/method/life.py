@@ -88,7 +88,7 @@ class ConversationDeleted(Tagged, frozen=True, tag="deleted"):
     conversation_id: ConversationId
     title: str | None = None
     jobs_stopped: U32 = 0  # jobs that had to be stopped
-    not_removed: tuple[Path, ...] = ()  # files that could not be removed
+    not_removed: tuple[Path, ...] = ()  # files that still hold something of it
 
 
 class ConversationDeleteHeld(Tagged, frozen=True, tag="held"):
