@@ -14,27 +14,22 @@ import random
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from efr.agent.agent import Agent
 from efr.agent.ports import Ports
 from efr.agent.preamble import Host
-from efr.agent.shell_events import ShellEvents
-from efr.base.clock import Clock
 from efr.base.files import make_private_dir, write_atomic
-from efr.base.ids import Ids
 from efr.base.roots import Roots
 from efr.base.version import VERSION
-from efr.config.rules import rules_of
-from efr.config.schema import Settings
 from efr.daemon import leftovers, log_reads
-from efr.daemon.attachments import Attachments
 from efr.daemon.diffs import Diffs
 from efr.daemon.dispatch import Dispatcher, Greeting
 from efr.daemon.live_settings import LiveSettings
 from efr.daemon.methods.table import methods_of
+from efr.daemon.outside import Fatal, Outside
 from efr.daemon.peers import ModelSide
 from efr.daemon.periodic import Every
 from efr.daemon.processes import first_shell, shell_start
@@ -44,7 +39,7 @@ from efr.daemon.reload_notices import ReloadNotices
 from efr.daemon.rooms import Facts, HiddenShells, Rooms
 from efr.daemon.searching import Searches
 from efr.daemon.setting_warnings import setting_warnings
-from efr.daemon.shell_looks import ShellLooks
+from efr.daemon.shell_room import ShellRoom, WhoLooks
 from efr.daemon.socket_check import SocketCheck
 from efr.daemon.stopping import Started
 from efr.daemon.subreaper import OrphanReaper
@@ -52,15 +47,10 @@ from efr.daemon.subscriptions import Subscriptions
 from efr.daemon.upkeep import Upkeep
 from efr.daemon.waits import Waits
 from efr.daemon.watches import Watches
-from efr.policy.rows import trusted_programs
 from efr.providers.credentials import CredentialStore
 from efr.providers.http import HttpClient
-from efr.providers.oauth import Issuer
 from efr.providers.registry import Providers
 from efr.providers.retry import Sender, pause
-from efr.shell.contract import ShellSettings
-from efr.shell.hidden import ShellDeps
-from efr.shell.shells import Shells
 from efr.store import db, queries
 from efr.store.batch import Batch, NewEvent
 from efr.store.errors import StoreBusy
@@ -68,8 +58,7 @@ from efr.store.feed import Feed
 from efr.store.migrate import migrate
 from efr.store.rebuild import rebuild
 from efr.store.reconcile import NotRun, reconcile
-from efr.store.recording_index import StoredSegments, close_open_segments
-from efr.store.recordings import RecordingWriter
+from efr.store.recording_index import close_open_segments
 from efr.text.redact import redact_title
 from efr.text.title import title_of
 from efr.threads import listener
@@ -80,9 +69,7 @@ from efr.threads.errands import Errands
 from efr.threads.handlers import Handlers
 from efr.threads.list_watch import ListWatch
 from efr.threads.looks import Looks
-from efr.threads.pty import PtyReader
 from efr.threads.readers import ReaderPool
-from efr.threads.recording_flusher import RecordingFlusher
 from efr.threads.requests import Peer
 from efr.threads.server import SocketServer
 from efr.threads.timer import Timer
@@ -95,26 +82,14 @@ from efr.wire import types as t
 
 _log = logging.getLogger("efr.daemon")
 
-Fatal = Callable[[str, BaseException], None]
 
 SOCKET_S = 60.0  # how late a socket that is gone may be told: only a person can help
 ORPHANS_S = 60.0  # how long the exit of an orphan may wait: a dead process holds only its pid
 AFTER_CLIENTS_S = 1.0  # of the stop's deadline, for what comes after the last client
-AFTER_SHELLS_S = 1.5  # and after the shells
 
 
 class StartFailed(Exception):
     """The daemon cannot start; the message is the line that the user sees."""
-
-
-@dataclass(frozen=True)
-class Outside:
-    """Everything that comes from outside of the process."""
-
-    env: Mapping[str, str]
-    clock: Clock
-    ids: Ids
-    issuer: Issuer = field(default_factory=Issuer)  # of the subscription login
 
 
 @dataclass(frozen=True)
@@ -124,21 +99,6 @@ class _Store:
     feed: Feed
     readers: ReaderPool
     writer: StoreWriter
-
-
-class _WhoLooks:
-    """Whether anybody looks at a hidden shell. The agent comes after the shells that ask."""
-
-    def __init__(self) -> None:
-        self.agent: Agent | None = None
-        self.shells: Shells | None = None
-
-    def may_close(self, conversation_id: str) -> bool:
-        """Whether an idle hidden shell may go: no turn, and no terminal's lease shows its PTY."""
-        if self.agent is None or self.shells is None or self.agent.runs(conversation_id):
-            return False
-        shell = self.shells.peek(conversation_id)
-        return shell is None or shell.pty_id not in self.agent.followers.leased_ptys()
 
 
 class Daemon:
@@ -175,8 +135,9 @@ class Daemon:
         timer.start()
         providers = self._providers(started)
         fetcher = CatalogFetcher(providers)
-        looks = _WhoLooks()
-        hidden = self._start_shells(started, store, timer, looks)
+        looks = WhoLooks()
+        room = ShellRoom(self._outside, self._roots, self._settings.current, self._fatal)
+        hidden = room.start(started, store.writer, store.readers, timer, looks)
         rooms = self._start_agent(started, store, timer, providers, fetcher, hidden)
         looks.agent, looks.shells = rooms.agent, hidden.shells
         for one in not_run:
@@ -229,42 +190,6 @@ class Daemon:
             self._roots.state.path,
             self._outside.issuer,
         )
-
-    def _start_shells(
-        self, started: Started, store: _Store, timer: Timer, looks: _WhoLooks
-    ) -> HiddenShells:
-        flusher = RecordingFlusher(partial(self._fatal, "recording-flusher"))
-        started.add("the recordings", lambda deadline: flusher.stop())
-        flusher.start()
-        reader = PtyReader()
-        started.add("the PTYs", lambda deadline: reader.stop())
-        reader.start()
-        segments = StoredSegments(store.writer)
-        events = ShellLooks(ShellEvents(store.writer), timer, self._clock)
-        shells = Shells(
-            ShellDeps(
-                reader=reader,
-                clock=self._clock,
-                ids=self._outside.ids,
-                nonce=partial(secrets.token_hex, 16),
-                recorder=lambda pty_id: RecordingWriter(
-                    self._roots.recordings, pty_id, self._clock, segments, flusher.flush
-                ),
-                listener=events,
-                left=events,
-                environment=lambda: self._outside.env,
-                settings=lambda: _shell_settings(self._settings.current()),
-                zsh_dir=self._roots.zsh,
-                trusted=lambda: trusted_programs(rules_of(self._settings.current())),
-            ),
-            looks.may_close,
-        )
-        events.begin(shells)
-        started.add("the looks at the shells", events.stop)
-        # A shell that ignores its hang-up is killed while the store can still record it.
-        started.add("the shells", lambda deadline: shells.stop_all(deadline - AFTER_SHELLS_S))
-        attachments = Attachments(shells.find, store.readers.read, self._roots.recordings)
-        return HiddenShells(shells, attachments, events.look_soon)
 
     def _projects(self, home: str) -> KnownProjects:
         env, ids = self._outside.env, self._outside.ids
@@ -452,17 +377,6 @@ def _start_subscriptions(started: Started, store: _Store, agent: Agent) -> Subsc
 
 def _settings_tool(live: LiveSettings, providers: Providers) -> SettingsTool:
     return SettingsTool(live, lambda: providers.models().models)
-
-
-def _shell_settings(settings: Settings) -> ShellSettings:
-    shell = settings.shell
-    return ShellSettings(
-        program=shell.program,
-        login=shell.login,
-        idle_minutes=shell.idle_minutes,
-        forget_sudo=shell.sudo_cache == "per_call",
-        interactive_timeout_minutes=shell.interactive_timeout_minutes,
-    )
 
 
 def _checkpoint(path: Path) -> None:

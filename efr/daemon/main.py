@@ -26,12 +26,13 @@ from efr.base.ids import SystemIds
 from efr.base.roots import RootError, Roots, find_roots
 from efr.config import effective
 from efr.config.errors import ConfigError
-from efr.daemon.app import Daemon, Outside, StartFailed, rebuild_projections
+from efr.daemon.app import Daemon, StartFailed, rebuild_projections
 from efr.daemon.errors import start_line
 from efr.daemon.identity import BadDaemonId, daemon_id
 from efr.daemon.live_settings import LiveSettings, Overrides, overridden, read_settings
 from efr.daemon.lock import DaemonLock, LockHeld, LockUnusable, acquire
 from efr.daemon.notify import Notifier
+from efr.daemon.outside import Outside
 from efr.daemon.stacks import stacks
 from efr.daemon.stopping import CutShort, Started, others_alive
 from efr.daemon.subreaper import become_subreaper

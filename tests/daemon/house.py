@@ -14,9 +14,10 @@ from efr.base.clock import SystemClock
 from efr.base.files import make_private_dir
 from efr.base.ids import SystemIds
 from efr.base.roots import Roots, find_roots
-from efr.daemon.app import Daemon, Outside
+from efr.daemon.app import Daemon
 from efr.daemon.identity import daemon_id
 from efr.daemon.live_settings import LiveSettings, Overrides, read_settings
+from efr.daemon.outside import Outside
 from efr.daemon.stopping import Started
 from efr.providers.oauth import Issuer
 from efr.threads.timer import Timer
