@@ -38,8 +38,17 @@ def test_lines_with_more_items_come_before_the_first_ones() -> None:
     assert found == [("disk", ((0, 4),)), ("a full disk", ((2, 6), (7, 11)))]
 
 
-def test_a_phrase_over_two_lines_shows_the_first_line() -> None:
-    assert lines('"disk full"', "a disk", "full of it") == [("a disk", ())]
+def test_a_phrase_over_two_lines_is_marked_in_both() -> None:
+    assert lines('"disk full"', "x", "a disk", "full of it", "full") == [
+        ("a disk", ((2, 6),)),
+        ("full of it", ((0, 4),)),
+    ]
+    assert lines('"disk full"', "a disk", "full of it", most=1) == [("a disk", ((2, 6),))]
+    assert lines('"a größe b"', "eine a", "", "Größe", "b c") == [
+        ("eine a", ((5, 6),)),
+        ("Größe", ((0, 5),)),
+        ("b c", ((0, 1),)),
+    ]
 
 
 def test_a_long_line_is_cut_around_its_first_mark() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -25,7 +25,7 @@ class Line(Struct, frozen=True, gc=False):
 def matching_lines(words: Words, text: str, most: int) -> tuple[Line, ...]:
     """At most `most` lines in their order: those with the most items of the query, then the first.
 
-    The first line of the text when no line holds an item whole (a phrase over two lines).
+    When no line holds an item whole (a phrase over two lines), those with a part of one.
     """
     lines = text.split(LINE_END)
     scored: list[tuple[int, int, tuple[Range, ...]]] = []
@@ -38,9 +38,23 @@ def matching_lines(words: Words, text: str, most: int) -> tuple[Line, ...]:
             if whole == most:
                 break
     if not scored:
-        return (_cut(lines[0], ()),)
+        return _lines_with_parts(words, text, lines, most) or (_cut(lines[0], ()),)
     best = sorted(sorted(scored)[:most], key=lambda row: row[1])
     return tuple(_cut(lines[number], ranges) for _, number, ranges in best)
+
+
+def _lines_with_parts(words: Words, text: str, lines: Sequence[str], most: int) -> tuple[Line, ...]:
+    ranges = merged(range_ for one in words.ranges(text) for range_ in one)
+    found: list[Line] = []
+    at = 0
+    for line in lines:
+        here = [(max(a - at, 0), min(b - at, len(line))) for a, b in ranges]
+        if parts := tuple((a, b) for a, b in here if a < b):
+            found.append(_cut(line, parts))
+            if len(found) == most:
+                break
+        at += len(line) + len(LINE_END)
+    return tuple(found)
 
 
 def first_lines(text: str, most: int) -> tuple[Line, ...]:
