@@ -1,8 +1,9 @@
 """Text from outside, made safe for a terminal: nothing in it can move a cursor or hide.
 
 Pure. Control characters become their pictures, format characters (direction marks, zero-width
-signs) and lone surrogates become U+FFFD. Sources: Unicode categories Cc, Cf and Cs; the block
-"Control Pictures" (U+2400). What Python calls printable has none of them.
+signs) and lone surrogates become U+FFFD. A zero-width joiner between two emoji stays: it makes one
+sign of them and can hide nothing (Unicode TR 51, emoji ZWJ sequences). Sources: Unicode categories
+Cc, Cf and Cs; the block "Control Pictures" (U+2400). What Python calls printable has none of them.
 """
 
 from __future__ import annotations
@@ -43,7 +44,12 @@ def _character_class(ranges: tuple[tuple[int, int], ...]) -> str:
 
 
 _CONTROL = r"[\x00-\x1f\x7f-\x9f]"
-_FORMAT = f"[{_character_class((*FORMAT_RANGES, (0xD800, 0xDFFF)))}]"
+_EMOJI = "[\u2194-\u21ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]"
+# All but a joiner with an emoji (which may have a variation selector) before it and one behind it.
+_FORMAT = (
+    f"[{_character_class((*FORMAT_RANGES, (0xD800, 0xDFFF)))}]"
+    f"(?:(?<!\u200d)|(?!{_EMOJI})|(?<!{_EMOJI}\u200d)(?<!{_EMOJI}\ufe0f\u200d))"
+)
 _SURROGATE = "[\ud800-\udfff]"
 _BLANKS = "\r\n|[\n\t\u2028\u2029]"  # what a one-line place shows as one blank
 _LINES = "\r\n|[\u2028\u2029]"

@@ -42,6 +42,11 @@ def test_titles(prompt: str, title: str) -> None:
         ("a\u2028b", "a b"),
         ("\udc80", "\ufffd"),
         ("carriage\rreturn", "carriage␍return"),
+        ("👩\u200d👩\u200d👧 ❤\ufe0f\u200d🔥", "👩\u200d👩\u200d👧 ❤\ufe0f\u200d🔥"),
+        ("👩🏽\u200d💻\u200b👩", "👩🏽\u200d💻\ufffd👩"),
+        ("a\u200db 👩\u200d 👩\u200db a\u200d👩", "a\ufffdb 👩\ufffd 👩\ufffdb a\ufffd👩"),
+        ("👩\u200d\u200d👩\u200d", "👩\ufffd\ufffd👩\ufffd"),
+        ("a\ufe0f\u200d👩", "a\ufe0f\ufffd👩"),
     ],
 )
 def test_one_line_shows_no_control(text: str, line: str) -> None:
@@ -51,6 +56,7 @@ def test_one_line_shows_no_control(text: str, line: str) -> None:
 def test_several_lines_keep_newlines_tabs_and_a_models_joiners() -> None:
     text = "a\tb\r\nc\x1b \u200d"
     assert visible_text(text) == "a\tb\nc␛ \ufffd"
+    assert visible_text("👩\u200d👧\n") == "👩\u200d👧\n"
     assert visible_text(text, keep_format=True) == "a\tb\nc␛ \u200d"
 
 
