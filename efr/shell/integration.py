@@ -50,6 +50,7 @@ class ShellDirectory:
             f"typeset -gra _efr_hs_trusted=({' '.join(map(_quoted, sorted(trusted)))})\n"
             f"typeset -g _efr_hs_zdotdir={_quoted(zdotdir)}\n"
         )
+        (self.path / _PATH).touch(mode=0o600)  # zsh writes it, and has the user's umask by then
         target = self.path / _SETTINGS
         target.touch(mode=0o600)
         target.write_text(text, encoding="utf-8", errors="surrogateescape")
@@ -62,9 +63,10 @@ class ShellDirectory:
     def search_path(self) -> str | None:
         """The shell's PATH as of its last prompt; None before the first."""
         try:
-            return (self.path / _PATH).read_text(encoding="utf-8", errors="surrogateescape")
+            text = (self.path / _PATH).read_text(encoding="utf-8", errors="surrogateescape")
         except FileNotFoundError:
             return None
+        return text or None
 
     def remove(self) -> None:
         """Removes it; what cannot be removed goes with the runtime root."""

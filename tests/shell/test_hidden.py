@@ -481,6 +481,18 @@ def test_the_search_path_is_known(rig: Rig) -> None:
     assert rig.shell.search_path.startswith("/opt/x:/usr/local/bin")
 
 
+def test_the_shell_s_files_are_the_user_s_alone(rig: Rig) -> None:
+    """Also those that zsh writes, under whatever umask the user has."""
+    rig.run("umask 000; path=(/opt/y $path)")
+    rig.run("true")
+    assert rig.shell.search_path is not None
+    folder = rig.shell._files.path
+    modes = {one.name: one.stat().st_mode & 0o7777 for one in folder.iterdir()}
+    assert modes.pop("no-editor") == 0o700, "a program"
+    assert set(modes.values()) == {0o600}
+    assert "path" in modes
+
+
 def test_nothing_of_the_nonce_stays_on_disk(rig: Rig) -> None:
     rig.run("true")
     nonce = rig.recorded.partition(b"aid=")[2][:32]
