@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -32,11 +31,8 @@ from efr.providers.assembly import (
 )
 from efr.providers.canonical import Effort, ModelFacts
 from efr.providers.credentials import (
-    ApiKey,
-    Credential,
     CredentialStore,
     CredentialUnsafe,
-    OauthTokens,
     key_hint,
     key_problem,
 )
@@ -45,6 +41,7 @@ from efr.providers.demo import DemoProvider
 from efr.providers.errors import ProviderError
 from efr.providers.failures import error_body
 from efr.providers.key_watch import KeyWatch
+from efr.providers.logins import Logins, wire_time
 from efr.providers.model_list import (
     ModelList,
     Resolved,
@@ -77,22 +74,6 @@ class Active(NamedTuple):
     why: str
 
 
-@dataclass(frozen=True)
-class _Login:
-    """What the credential file of a provider says."""
-
-    record: Credential | None
-    unsafe: bool = False
-
-    @property
-    def present(self) -> bool:
-        return self.record is not None or self.unsafe
-
-    @property
-    def saved_at_us(self) -> int:
-        return self.record.saved_at_us if self.record is not None else 0
-
-
 class Providers:
     """The registry; see the module."""
 
@@ -109,7 +90,9 @@ class Providers:
         self._fetch_wanted: Callable[[], None] = _nobody
         self._warned: frozenset[tuple[str, str]] = frozenset()
         fixed = settings()
-        self._configured_provider = fixed.model.provider
+        self._logins = Logins(
+            credentials, fixed.model.provider, fixed.compatible.base_url is not None
+        )
         keys = {provider: KeyWatch(sender.clock) for provider in IDS}
         self._originator = fixed.openai.originator
         tokens = StoredTokens(credentials, sender.clock, partial(refresh, sender, issuer))
@@ -123,7 +106,7 @@ class Providers:
 
     def active(self) -> Active:
         """The provider that new conversations use; decides by the files as they are now."""
-        chosen, why = self._choose()
+        chosen, why = self._logins.choose()
         return Active(self._providers[chosen], why)
 
     def get(self, provider: str) -> Provider:
@@ -133,7 +116,10 @@ class Providers:
     def statuses(self) -> tuple[t.ProviderStatus, ...]:
         """One entry per provider, for admin.status."""
         active = self.active().provider.id
-        return tuple(self._status(provider, provider == active) for provider in IDS)
+        return tuple(
+            self._logins.status(provider, provider == active, self._parts.keys[provider].news())
+            for provider in IDS
+        )
 
     # --- models and settings ---
 
@@ -165,7 +151,7 @@ class Providers:
         return t.Catalog(
             provider=provider,
             origin=t.CatalogOrigin(state.origin),
-            fetched_at=_time(state.fetched_at_us),
+            fetched_at=wire_time(state.fetched_at_us),
         )
 
     def resolve(self, model: str | None, effort: Effort | None) -> Resolved:
@@ -275,48 +261,6 @@ class Providers:
             self._fetch_wanted()
         return active
 
-    def _choose(self) -> tuple[str, str]:
-        if self._configured_provider is not None:
-            return self._configured_provider, "model.provider names it"
-        logins = {provider: self._login(provider) for provider in WITH_RECORD}
-        usable = [p for p in WITH_RECORD if logins[p].present or self._needs_no_login(p)]
-        if not usable:
-            return DEMO, "no provider has a login"
-        newest = max(usable, key=lambda p: logins[p].saved_at_us)
-        if not logins[newest].present:
-            return newest, "compatible.base_url is set"
-        return newest, "the only login" if len(usable) == 1 else "the newest login"
-
-    def _needs_no_login(self, provider: str) -> bool:
-        return provider == COMPATIBLE and self._parts.backends.compatible.base_url is not None
-
-    def _login(self, provider: str) -> _Login:
-        if provider not in WITH_RECORD:
-            return _Login(None)
-        try:
-            return _Login(self._credentials.read(provider))
-        except CredentialUnsafe as exc:
-            self._warn_once("a login is refused", str(exc))
-            return _Login(None, unsafe=self._credentials.is_there(provider))
-
-    def _status(self, provider: str, active: bool) -> t.ProviderStatus:
-        login = self._login(provider)
-        news = self._parts.keys[provider].news()
-        record = login.record
-        key = record if isinstance(record, ApiKey) else None
-        tokens = record if isinstance(record, OauthTokens) else None
-        kind = t.LoginKind.API_KEY if key else t.LoginKind.SUBSCRIPTION if tokens else None
-        return t.ProviderStatus(
-            provider=provider,
-            logged_in=record is not None or self._needs_no_login(provider),
-            expires_at=_time(tokens.expires_at_us) if tokens else None,
-            active=active,
-            login=kind,
-            key_hint=key_hint(provider, key.key) if key else None,
-            key_refused_at=_time(news.refused_at_us) if key else None,
-            key_checked_at=_time(news.checked_at_us) if key else None,
-        )
-
     def _refuse_bad_login(self, provider: str, key: str) -> None:
         if provider not in WITH_KEY:
             raise refuse(t.ErrorCode.INVALID, f"{provider} takes no API key")
@@ -344,10 +288,6 @@ def _configured(settings: ProviderSettings, provider: str) -> Sequence[str | Mod
         COMPATIBLE: settings.compatible.models,
     }
     return tables.get(provider, ())
-
-
-def _time(us: int | None) -> t.Time | None:
-    return None if us is None else t.time_from_us(us)
 
 
 def _nobody() -> None:
