@@ -99,6 +99,13 @@ def test_a_git_that_is_no_repository_counts_for_nothing(home: Path) -> None:
     assert scope(home / "p" / "text", home) == t.ScopeMachine()
 
 
+def test_a_root_is_taken_as_it_stands(home: Path) -> None:
+    (home / "lnk").symlink_to(home / "p" / "app")
+    app = Project("id-app", str(home / "lnk"))
+    assert scope(home / "lnk" / "src", home, app) == t.ScopeProject(value="id-app")
+    assert scope(home / "p" / "app" / "src", home, app) == t.ScopeMachine()
+
+
 def test_a_link_into_a_project_is_the_project(home: Path) -> None:
     app = Project("id-app", str(home / "p" / "app"))
     link = home / "link"

@@ -49,6 +49,15 @@ def test_the_last_word_is_a_start_from_three_characters(tmp_path: Path) -> None:
         assert row.hit.lines == (Line("größe 🙂 gut", ((8, 11),)),)
 
 
+def test_a_run_of_signs_without_a_blank_is_one_word_and_most_emoji_none(tmp_path: Path) -> None:
+    with a_store(tmp_path) as store:
+        one = store.conversation("今日は良い天気です 🔥 ☕")
+        store.index()
+        assert store.ids("今日は良い天気です") == store.ids("今日は") == [one]
+        for text in ("天気", "🔥", "☕"):
+            assert store.ids(text) == [], text
+
+
 def test_nothing_in_a_query_is_an_operator(tmp_path: Path) -> None:
     with a_store(tmp_path) as store:
         one = store.conversation("a or b near the column:text")
