@@ -58,13 +58,14 @@ class Routing:
         self._hints = RepoHints(ports.roots.state.path / "repo_hints.json", ports.clock)
         self._lock = threading.Lock()  # "routing": what left a slot
         self._left: OrderedDict[tuple[str, t.RouteScope], Left] = OrderedDict()
+        self._begun_us = ports.clock.now_us()
         self._recalled: set[tuple[str, t.RouteScope | None]] = set()  # since the start
 
     def route(
         self, context: t.ShellContext, tty: str, place: Place, *, new_conversation: bool
     ) -> Routed:
         """Chooses; changes nothing."""
-        left = self._left_of(tty, place.route)
+        left = self._left_of(tty, place.route, context.shell_pid)
         ask = Ask(tty, context.shell_pid, place.route, new_conversation, left)
         seen = self._ports.readers.read(lambda conn: _read(conn, tty, place.route))
         choice = choose(ask, seen.rows, self.rules())
@@ -138,9 +139,11 @@ class Routing:
         root = place.repo.root
         return t.RepoHintGitRepo(root=root) if self._hints.is_due(root) else None
 
-    def _left_of(self, tty: str, route: t.RouteScope) -> list[Left]:
+    def _left_of(self, tty: str, route: t.RouteScope, shell_pid: int | None) -> list[Left]:
         one_slot = not self._ports.settings().conversation.follow_project
-        self._recall(tty, None if one_slot else route)
+        start = self._ports.shell_start(shell_pid) if shell_pid is not None else None
+        if start is None or start.at_us <= self._begun_us:  # else it had nothing before the start
+            self._recall(tty, None if one_slot else route)
         with self._lock:
             return [left for key, left in self._left.items() if key[0] == tty]
 
