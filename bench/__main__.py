@@ -12,6 +12,7 @@ GROUPS = (
     "cli",
     "loading",
     "roundtrip",
+    "agent",
     "wire",
     "config",
     "store",
