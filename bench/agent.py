@@ -74,8 +74,15 @@ def before_the_model(daemon: Daemon, server: ModelServer) -> Iterator[Row]:
 
 
 def middle(begun: list[float], server: ModelServer) -> float:
-    came = [request["at"] for request in server.requests() if request["method"] == "POST"]
-    return statistics.median(at - begin for begin, at in zip(begun, came, strict=True))
+    """The median of the seconds from each beginning to its request."""
+    return statistics.median(
+        at - begin for begin, at in zip(begun, request_times(server), strict=True)
+    )
+
+
+def request_times(server: ModelServer) -> list[float]:
+    """When each model call came, on the machine's monotonic clock."""
+    return [request["at"] for request in server.requests() if request["method"] == "POST"]
 
 
 def between_calls(efr: Connection, server: ModelServer, home: Path) -> Iterator[Row]:
@@ -89,8 +96,7 @@ def between_calls(efr: Connection, server: ModelServer, home: Path) -> Iterator[
         call = {"pieces": [{"call": {"name": tool, "arguments": arguments}}]}
         server.play([call] * CALLS + [{"pieces": [{"text": "Done."}]}])
         say(efr, "go")
-        came = [request["at"] for request in server.requests() if request["method"] == "POST"]
-        steps = [after - before for before, after in pairwise(came[1:])]
+        steps = [after - before for before, after in pairwise(request_times(server)[1:])]
         took = statistics.median(steps)
         yield Row(
             f"one call of {tool} and the next request",
