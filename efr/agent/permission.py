@@ -47,11 +47,16 @@ def closed_files(ports: Ports, setting: Setting) -> Closed:
 def _looked_up(needs: CallNeeds, place: Place) -> CallNeeds:
     """The call with where its paths and its directory really lead."""
     start = needs.command_dir
-    return replace(
-        needs,
-        paths=tuple(dict.fromkeys(_with_targets(needs.paths, place))),
-        command_dir_real=None if start is None else os.path.realpath(start),
-    )
+    try:
+        return replace(
+            needs,
+            paths=tuple(dict.fromkeys(_with_targets(needs.paths, place))),
+            command_dir_real=None if start is None else os.path.realpath(start),
+        )
+    except (OSError, ValueError):  # it goes while it is looked at, or no path can have that name
+        writes = any(use.access == "write" for use in needs.paths)
+        anywhere = PathUse("/", "write" if writes else "read_tree", unsure="moved")
+        return replace(needs, paths=(*needs.paths, anywhere))
 
 
 def _with_targets(paths: tuple[PathUse, ...], place: Place) -> Iterator[PathUse]:

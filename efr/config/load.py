@@ -5,7 +5,9 @@ A missing file is an empty one. The first error wins and nothing of a broken fil
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,8 @@ from efr.config.schema import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+SIZE_LIMIT = 1024 * 1024  # bytes; more is no settings file
 
 OVERRIDES = {"EFR_LOG": "log", "EFR_SCREEN": "screen"}
 
@@ -37,12 +41,18 @@ def load(path: Path | str, env: Mapping[str, str], *, rules: bool = True) -> Set
 def read_file(path: Path | str) -> bytes:
     """The bytes of the file, b"" when there is none. Raises ConfigError."""
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must not block
+        with os.fdopen(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise ConfigError(f"cannot read {path}: it is no regular file")
+            text = file.read(SIZE_LIMIT + 1)
     except FileNotFoundError:
         return b""
     except OSError as exc:
         raise ConfigError(f"cannot read {path}: {exc.strerror}") from exc
+    if len(text) > SIZE_LIMIT:
+        raise ConfigError(f"cannot read {path}: it has more than {SIZE_LIMIT} bytes")
+    return text
 
 
 def read(text: bytes, *, rules: bool = True) -> Settings:
@@ -64,6 +74,8 @@ def parse(text: bytes) -> dict[str, Any]:
         raise _not_utf8(text, exc) from exc
     except tomllib.TOMLDecodeError as exc:
         raise _no_toml(decoded, str(exc)) from exc
+    except RecursionError as exc:
+        raise ConfigError("the file nests its lists or tables too deep") from exc
 
 
 def override(settings: Settings, key: str, value: str, source: str) -> Settings:

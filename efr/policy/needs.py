@@ -41,7 +41,7 @@ class PathUse:
     path: str
     access: Access
     guessed: bool = False
-    unsure: Literal["", "moved", "made", "many", "links"] = ""
+    unsure: Literal["", "moved", "made", "many", "climbs", "links"] = ""
     follows: int | None = 0
 
 

@@ -26,6 +26,7 @@ _UNSURE: Final = {
     "moved": "the line does not show in which directory this path starts",
     "made": "a path that the line itself makes may be a link to anywhere",
     "many": "the line names more than efr looks at",
+    "climbs": "`..` behind a file pattern may lead anywhere",
     "links": "there are more links below this directory than efr looks at",
 }
 _ANYWHERE: Final = "a path that may lead anywhere"

@@ -50,8 +50,24 @@ def hidden_environment(
         "PWD": directory,
         "EFR_HIDDEN_SHELL": "1",
     }
+    kept |= _git_setting(kept, "safe.bareRepository", "explicit")
     if zdotdir is not None:
         kept["ZDOTDIR"] = zdotdir
     if scratch is not None:
         kept["SCRATCH"] = scratch
     return kept
+
+
+def _git_setting(env: Mapping[str, str], key: str, value: str) -> dict[str, str]:
+    """One more setting of git behind those that the user's variables hold (git-config).
+
+    Files that a model wrote into a directory would make it a repository whose settings run programs
+    at the next `git status`; with `explicit`, git takes none without a `.git` or `--git-dir`.
+    """
+    count = env.get("GIT_CONFIG_COUNT", "")
+    at = int(count) if count.isascii() and count.isdigit() else 0
+    return {
+        "GIT_CONFIG_COUNT": str(at + 1),
+        f"GIT_CONFIG_KEY_{at}": key,
+        f"GIT_CONFIG_VALUE_{at}": value,
+    }

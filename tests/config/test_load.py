@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,24 @@ from efr.config.schema import Settings
 
 def test_a_missing_file_gives_the_defaults(tmp_path: Path) -> None:
     assert load.load(tmp_path / "config.toml", {}) == Settings()
+
+
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    os.mkfifo(path)
+    for name in (path, "/dev/zero", tmp_path):
+        with pytest.raises(ConfigError, match="cannot read"):
+            load.load(name, {})
+    path.unlink()
+    path.write_bytes(b"#" * (load.SIZE_LIMIT + 1))
+    with pytest.raises(ConfigError, match="more than 1048576 bytes"):
+        load.load(path, {})
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "a = " + "{a=" * 3000])
+def test_a_file_that_nests_without_end_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="too deep"):
+        load.read(text.encode())
 
 
 RULE = "[[permissions.rules]]\naction = 'execute'\neffect = 'allow'\n"

@@ -154,3 +154,13 @@ def test_two_processes_that_change_at_once_lose_nothing(path: Path) -> None:
     assert text.count('"A_') == text.count('"B_') == 15
     assert sorted(one.name for one in path.parent.iterdir()) == ["config.toml"]
     assert with_key(text, "sandbox.env_deny", []) == "[sandbox]\nenv_deny = []\n"
+
+
+def test_a_link_to_a_device_is_never_replaced(tmp_path: Path) -> None:
+    link = tmp_path / "config.toml"
+    device = tmp_path / "device"
+    os.mkfifo(device)  # as little a file as a device is
+    link.symlink_to(device)
+    with pytest.raises(ConfigError, match="no regular file"):
+        open_original(link)
+    assert device.is_fifo()

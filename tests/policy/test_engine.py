@@ -12,7 +12,7 @@ from efr.policy.engine import CallNeeds, Decision, PathUse, Rules, decide
 from efr.policy.needs import Access
 from efr.policy.privilege import privileged_in_text
 from efr.policy.rules import CommandIs, Rule
-from tests.policy.corpus import HOME, IN_PROJECT, OUTSIDE, PROJECT, SCRATCH
+from tests.policy.corpus import HOME, IN_PROJECT, OUTSIDE, PROJECT, SCRATCH, shell_call
 
 EFFECTS = ["allow", "ask", "deny"]
 CLOSED = "a secret location is closed to the model"
@@ -326,3 +326,32 @@ def test_a_denial_in_manual_mode_names_the_rule() -> None:
             "deny",
             "your rule permissions.rules[0] denies",
         )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cat docs*/../../../.ssh/id_rsa",
+        "cat do[c]s/../../../.ssh/id_rsa",
+        "head docs?/../../../.local/share/efr/secrets/k",
+        "sort ~/p/a*/../../.ssh/id_rsa",
+        "cat < docs*/../../../.ssh/id_rsa",
+        "rg x docs*/../../..",
+        "cat /proc/sys/k*/../../self/environ",
+        "git diff --no-index docs ~",
+        "git diff --no-ind docs ~",
+        "git diff docs ../..",
+        "git -C . diff docs ../..",
+        "grep -d rec BEGIN ~",
+        "grep -drec BEGIN ~",
+        "egrep --directories=r BEGIN ~",
+    ],
+)
+def test_what_walks_or_climbs_to_a_secret_never_runs_unasked(line: str) -> None:
+    for mode in ("manual", "cautious", "auto"):
+        assert decide(shell_call(line), mode, "shell", IN_PROJECT).effect != "allow", mode
+
+
+@pytest.mark.parametrize("line", ["git diff", "git diff HEAD~1 -- src", "cat docs/*.md", "ls docs/*"])
+def test_a_diff_and_a_pattern_below_run_at_once(line: str) -> None:
+    assert decide(shell_call(line), "cautious", "shell", IN_PROJECT).effect == "allow"

@@ -331,3 +331,12 @@ def test_the_environment_keeps_the_users_and_drops_other_terminals() -> None:
         "A": "1", "LESS": "-R", "PWD": "/d", "ZDOTDIR": "/z", "EDITOR": "/e", "PAGER": "cat",
     }  # fmt: skip
     assert {"TMUX", "EFR_MODE", "_", "LISTEN_FDS", "SCRATCH"}.isdisjoint(made)
+    assert made["GIT_CONFIG_COUNT"] == "1"
+    assert (made["GIT_CONFIG_KEY_0"], made["GIT_CONFIG_VALUE_0"]) == (
+        "safe.bareRepository",
+        "explicit",
+    )
+    more = hidden_environment(
+        {"GIT_CONFIG_COUNT": "2"}, directory="/d", scratch=None, zdotdir=None, no_editor="/e"
+    )
+    assert (more["GIT_CONFIG_COUNT"], more["GIT_CONFIG_KEY_2"]) == ("3", "safe.bareRepository")

@@ -113,6 +113,9 @@ class PathList:
             return
         text = word.text
         if word.pattern_at is not None:
+            if ".." in text[word.pattern_at :].split("/"):
+                self._anywhere(access, "climbs")  # out of a directory that the line does not name
+                return
             fixed = text.rfind("/", 0, word.pattern_at) + 1
             if follows is not None:
                 follows = None if "**" in text else text.count("/", fixed) + 1
@@ -124,7 +127,7 @@ class PathList:
         if self._lost and not text.startswith("/"):
             self._anywhere(access, "moved")
 
-    def _anywhere(self, access: Access, why: Literal["moved", "made", "many"]) -> None:
+    def _anywhere(self, access: Access, why: Literal["moved", "made", "many", "climbs"]) -> None:
         """A word whose place the line does not show."""
         self.uses[PathUse("/", _whole(access), unsure=why)] = None
 

@@ -119,7 +119,10 @@ def _searcher(paths: PathList, words: Words, table: Options, *, trees: bool) -> 
     has_pattern = given.has("e", "f", "regexp", "file", "files", "type-list")
     operands = given.operands if has_pattern or not given.known else given.operands[1:]
     modes = given.values(frozenset(("d", "directories")))
-    recurses = given.has(*table.recursive) or any(mode.text == "recurse" for mode in modes)
+    recurses = given.has(*table.recursive) or any(
+        mode.text and "recurse".startswith(mode.text)  # GNU takes the start of a value
+        for mode in modes
+    )
     if trees or recurses or not given.known:
         _operands(paths, given, operands, "read_tree", table)
     else:
@@ -220,9 +223,11 @@ def _sources(paths: PathList, given: Given, written: Words, *, hard: bool) -> No
 
 def _git(paths: PathList, words: Words) -> None:
     """Operands as reads; the files of rm, mv and worktree add as writes."""
-    paths.anything(words)
     texts = [word.text for word in words]
     start = git_verb_at(texts)
+    # Outside of a work tree, or with --no-index, a diff walks what its operands name.
+    walks = texts[start : start + 1] == ["diff"] or any(t.startswith("--no-i") for t in texts)
+    paths.anything(words, "read_tree" if walks else "read")
     for verb in _GIT_WRITERS:
         end = start + len(verb)
         if tuple(texts[start:end]) == verb:
