@@ -106,6 +106,8 @@ COMMANDS = {
 }
 # What the plugin runs for every prompt: nothing to parse, so the parser is not loaded.
 BARE: dict[tuple[str, ...], dict[str, Any]] = {("send",): {"send": True}, ("new",): {"new": True}}
+# Arguments that name something; an empty variable of a script must not look like none was given.
+NEVER_EMPTY = ("<id>", "<key>", "<path>")
 # What the picker's fzf runs, not a person: not in the usage, and never parsed.
 HIDDEN = {
     "picker-rows": "efr.cli.commands.picker:rows",
@@ -168,6 +170,10 @@ def parse(argv: list[str]) -> dict[str, Any] | None:
     except DocoptExit as error:
         print(_usage_message(argv, str(error.code)), file=sys.stderr)
         return None
+    for name in NEVER_EMPTY:
+        if parsed.get(name) == "":
+            print(f"efr: {name} is empty", file=sys.stderr)
+            return None
     return {name: value for name, value in parsed.items() if value}
 
 

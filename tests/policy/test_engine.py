@@ -352,6 +352,8 @@ def test_what_walks_or_climbs_to_a_secret_never_runs_unasked(line: str) -> None:
         assert decide(shell_call(line), mode, "shell", IN_PROJECT).effect != "allow", mode
 
 
-@pytest.mark.parametrize("line", ["git diff", "git diff HEAD~1 -- src", "cat docs/*.md", "ls docs/*"])
+@pytest.mark.parametrize(
+    "line", ["git diff", "git diff HEAD~1 -- src", "cat docs/*.md", "ls docs/*"]
+)
 def test_a_diff_and_a_pattern_below_run_at_once(line: str) -> None:
     assert decide(shell_call(line), "cautious", "shell", IN_PROJECT).effect == "allow"

@@ -40,7 +40,7 @@ def set_or_unset(run: Run) -> int:
         refuse_from_the_agent(run)
         if not run.args.get("set"):
             return _unset(run, key)
-        value = parsed(declared, run.args.get("<value>", ""))
+        value = parsed(declared, _typed(run.args.get("<value>", "")))
         _refuse_unknown_model(run, key, value)
         changed = change(config_file(run), lambda now: with_key(now.text or "", key, value))
     except ConfigError as exc:
@@ -50,6 +50,14 @@ def set_or_unset(run: Run) -> int:
     if changed is None:
         run.say(f"{key} has this value already")
     return _after(run, key)
+
+
+def _typed(value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError as exc:
+        raise UsageError("the value is not valid UTF-8") from exc
+    return value
 
 
 def _words(run: Run, key: str, exc: ConfigError) -> str:
