@@ -763,3 +763,21 @@ def test_init_prints_a_line_that_sources_the_plugin(run: Run) -> None:
     assert out.startswith("source '")
     assert Path(out.removeprefix("source '").removesuffix("'\n")).is_file()
     assert quoted("it's") == "'it'\\''s'"
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("config", "set", "", "x"), "efr: <key> is empty"),
+        (("config", "set", "model.name", "a\udcff"), "efr: the value is not valid UTF-8"),
+        (("history", ""), "efr: <id> is empty"),
+        (("conversation", "delete", ""), "efr: <id> is empty"),
+        (("project", "remove", ""), "efr: <path> is empty"),
+    ],
+)
+def test_an_argument_that_names_nothing(
+    run: Run, tmp_path: Path, args: tuple[str, ...], told: str
+) -> None:
+    code, _, err = run(*args, env={"EFR_HOME": str(tmp_path), "EFR_RUNTIME_DIR": str(tmp_path)})
+    assert code == 2
+    assert err.startswith(told)

@@ -356,21 +356,3 @@ def test_a_change_that_is_held_stays_held_until_somebody_asks(fake: FakeDaemon, 
         served = pool.submit(serve, "admin.status admin.config_reload")
         assert efr(fake.env, "reload") == (0, "applied\n", "")
         served.result(timeout=20)
-
-
-@pytest.mark.parametrize(
-    ("args", "told"),
-    [
-        (("config", "set", "", "x"), "efr: <key> is empty"),
-        (("config", "set", "model.name", "a\udcff"), "efr: the value is not valid UTF-8"),
-        (("history", ""), "efr: <id> is empty"),
-        (("conversation", "delete", ""), "efr: <id> is empty"),
-        (("project", "remove", ""), "efr: <path> is empty"),
-    ],
-)
-def test_an_argument_that_names_nothing(
-    alone: dict[str, str], efr: Efr, args: tuple[str, ...], told: str
-) -> None:
-    code, _, err = efr(alone, *args)
-    assert code == 2
-    assert err.startswith(told)
