@@ -38,7 +38,7 @@ contract:
 	@$(PY) -m efr.config.docs --check .
 
 pytest:
-	@$(PY) -m pytest -n 2 --dist worksteal
+	@$(PY) -m pytest -n 3 --dist worksteal
 
 bench: prepare-test ## measure, each number as a ratio to a yardstick of the same run
 	@$(PY) -m bench $(ONLY)

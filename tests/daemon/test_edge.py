@@ -6,6 +6,7 @@ and has logged no fault of its own.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -61,7 +62,10 @@ def _client(daemon: Daemon) -> Iterator[RawClient]:
 def threads(daemon: Daemon) -> set[str]:
     """The threads that live as long as the daemon."""
     tasks = Path(f"/proc/{daemon.pid}/task")
-    names = {(task / "comm").read_text().strip() for task in tasks.iterdir()}
+    names = set()
+    for task in tasks.iterdir():
+        with contextlib.suppress(FileNotFoundError):  # it ended meanwhile
+            names.add((task / "comm").read_text().strip())
     return {name for name in names if not name.startswith(PASSING)}
 
 
