@@ -249,7 +249,8 @@ class History:
                 del model.slots[place]
                 model.lost[place] = (slot, None)
         for place, entry in self.in_log.items():  # with its log goes where it went
-            if model.lost.get(place) is entry and entry[0].talk is talk:
+            slot, _ = entry
+            if model.lost.get(place) is entry and slot.talk is talk:
                 del model.lost[place]
         with pytest.raises(Refusal):
             world.send("x", conversation_id=talk.id)
