@@ -20,11 +20,12 @@ from types import NoneType, UnionType
 from typing import Any, Final, TypeAlias, TypeVar, Union, get_args, get_origin, overload
 
 import msgspec
-from msgspec import DecodeError, Struct, ValidationError, convert
+from msgspec import DecodeError, ValidationError, convert
 
 from efr.wire.errors import BadValue
 from efr.wire.event.base import UnknownEvent
 from efr.wire.event.kinds import event_class
+from efr.wire.hints import is_struct
 from efr.wire.mend import Mends, Unknown
 from efr.wire.misfits import MISFITS, bad_value
 from efr.wire.plain import PLANS
@@ -179,7 +180,7 @@ class _Readers(dict[Any, Reader]):
             found = _or_none(self[_without_none(options)])
         elif UnknownEvent in options:
             found = _event
-        elif options and all(isinstance(o, type) and issubclass(o, Struct) for o in options):
+        elif options and all(map(is_struct, options)):
             found = _of_union(kind, options)
         elif isinstance(kind, type) and issubclass(kind, Params):
             found = _of_params(kind)

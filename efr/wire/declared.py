@@ -17,6 +17,7 @@ from msgspec import NODEFAULT, Meta, Struct
 from efr.wire import events, frames, methods, types
 from efr.wire.codec import to_builtins
 from efr.wire.event.union import EVENTS, Event
+from efr.wire.hints import is_struct
 from efr.wire.notes import notes_of
 from efr.wire.shared.connection import Capabilities
 
@@ -115,11 +116,6 @@ def scalar_about(hint: Any) -> str:
 def kinds_of(hint: Any) -> tuple[Any, ...]:
     """The kinds of a union; nothing for any other type."""
     return get_args(hint) if get_origin(hint) in _UNIONS else ()
-
-
-def is_struct(kind: Any) -> bool:
-    """Whether it is a declared object."""
-    return isinstance(kind, type) and issubclass(kind, Struct)
 
 
 def is_set(kind: Any) -> bool:

@@ -13,6 +13,11 @@ from typing import Any, get_type_hints
 from msgspec import Struct
 
 
+def is_struct(kind: Any) -> bool:
+    """Whether it is a declared object."""
+    return isinstance(kind, type) and issubclass(kind, Struct)
+
+
 @cache
 def hints_of(kind: type[Struct]) -> dict[str, Any]:
     """The type of each member by its attribute, inherited members first."""

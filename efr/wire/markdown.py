@@ -21,7 +21,6 @@ from efr.wire.declared import (
     extra_of,
     is_open,
     is_set,
-    is_struct,
     kinds_of,
     members_of,
     name_of,
@@ -33,6 +32,7 @@ from efr.wire.event.envelope import EventEnvelope
 from efr.wire.event.kinds import OF_DAEMON
 from efr.wire.event.union import EVENTS, Event
 from efr.wire.fixtures import SETS
+from efr.wire.hints import is_struct
 from efr.wire.notes import first_paragraph, notes_of
 from efr.wire.table import METHODS, Caller, Method
 

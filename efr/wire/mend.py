@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
 from msgspec import Meta, Struct
 
 from efr.wire.errors import BadValue
-from efr.wire.hints import hints_of
+from efr.wire.hints import hints_of, is_struct
 from efr.wire.misfits import NotKnown, bad_value
 from efr.wire.shared.connection import Capabilities
 
@@ -55,7 +55,7 @@ class Mends(dict[Any, "Mend | None"]):
             return self._tagged(options) if len(options) > 1 else self[options[0]]
         if origin is tuple:
             return self._listed(get_args(hint))
-        if _is_struct(hint):
+        if is_struct(hint):
             return self._object(hint)
         if isinstance(hint, EnumType) and "UNKNOWN" in hint.__members__:
             return self._open_set(_values(hint))
@@ -89,7 +89,7 @@ class Mends(dict[Any, "Mend | None"]):
         """Of a member. One kind alone needs its tag as well, which msgspec asks of unions only."""
         options = [option for option in get_args(hint) if option is not NoneType] or [hint]
         alone: Any = options[0]
-        if len(options) > 1 or not _is_struct(alone) or alone.__struct_config__.tag is None:
+        if len(options) > 1 or not is_struct(alone) or alone.__struct_config__.tag is None:
             return self[hint]
         return _with_tag(alone.__struct_config__.tag, self[hint])
 
@@ -128,10 +128,6 @@ class Mends(dict[Any, "Mend | None"]):
             Unknown.LEFT: None,
             Unknown.READ: lambda value: _known(value, values),
         }[self._unknown]
-
-
-def _is_struct(hint: Any) -> bool:
-    return isinstance(hint, type) and issubclass(hint, Struct)
 
 
 def _with_tag(tag: str, inner: Mend | None) -> Mend:

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from efr.wire.event.base import UnknownEvent
-from efr.wire.hints import hints_of
+from efr.wire.hints import hints_of, is_struct
 from efr.wire.shared.connection import Capabilities
 
 Plan: TypeAlias = Callable[[Any], Any]
@@ -50,7 +50,7 @@ def _plan(hint: Any) -> Plan | None:
         return _each(_by_value)
     if hint is Any:
         return _by_value
-    return _of_struct(hint) if isinstance(hint, type) and issubclass(hint, Struct) else None
+    return _of_struct(hint) if is_struct(hint) else None
 
 
 def _by_value(value: Any) -> Any:

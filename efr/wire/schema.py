@@ -25,7 +25,6 @@ from efr.wire.declared import (
     Presence,
     extra_of,
     is_set,
-    is_struct,
     kinds_of,
     members_of,
     name_of,
@@ -36,6 +35,7 @@ from efr.wire.declared import (
 from efr.wire.event.base import UnknownEvent
 from efr.wire.event.envelope import EventEnvelope
 from efr.wire.event.union import EVENTS, Event
+from efr.wire.hints import is_struct
 from efr.wire.notes import first_paragraph
 from efr.wire.shared.connection import Capabilities
 from efr.wire.shared.screen import Color

@@ -26,7 +26,7 @@ from typing import (
 from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
-from efr.wire.hints import hints_of
+from efr.wire.hints import hints_of, is_struct
 from efr.wire.ids import canonical_job_id, canonical_uuid
 from efr.wire.misfits import MISFITS, bad_value
 from efr.wire.times import canonical_time
@@ -80,7 +80,7 @@ class Settlers(dict[Any, "Settler | None"]):
             return self._by_type(options) if len(options) > 1 else self[options[0]]
         if origin is tuple:
             return _each(self[get_args(hint)[0]])
-        return self._object(hint) if isinstance(hint, type) and issubclass(hint, Struct) else None
+        return self._object(hint) if is_struct(hint) else None
 
     def _annotated(self, hint: Any) -> Settler | None:
         base, *notes = get_args(hint)

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from msgspec import NODEFAULT, Meta, Struct
 
 from efr.wire import events, fixtures, frames, methods, types
-from efr.wire.declared import exported, is_set, is_struct, kinds_of, tag_of
+from efr.wire.declared import exported, is_set, kinds_of, tag_of
 from efr.wire.errors import ErrorBody
 from efr.wire.event.base import UnknownEvent
 from efr.wire.event.union import EVENTS
+from efr.wire.hints import is_struct
 from efr.wire.scalars import Params
 from efr.wire.shared.connection import Capabilities
 from efr.wire.shared.screen import Color

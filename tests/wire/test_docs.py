@@ -16,11 +16,12 @@ from efr.wire import events as ev
 from efr.wire import methods as m
 from efr.wire import types as t
 from efr.wire.codec import from_builtins
-from efr.wire.declared import exported, is_open, is_set, is_struct, kinds_of, members_of, tag_of
+from efr.wire.declared import exported, is_open, is_set, kinds_of, members_of, tag_of
 from efr.wire.devices import key_fingerprint
 from efr.wire.docs import BadPage, filled, main, parts
 from efr.wire.fixtures import SETS
 from efr.wire.frames import ErrorFrame, ItemFrame, Request, read_client_frame, read_server_frame
+from efr.wire.hints import is_struct
 from efr.wire.notes import first_paragraph, notes_of
 from efr.wire.table import METHODS
 from tests.wire.bless import FIXTURES, digest

@@ -16,11 +16,11 @@ from msgspec import Struct
 from efr.wire import events as ev
 from efr.wire import frames
 from efr.wire.codec import decode, encode, from_builtins, pretty, to_builtins
-from efr.wire.declared import is_struct
 from efr.wire.errors import BadFrame, BadValue
 from efr.wire.event.base import OfTurn, Recorded, UnknownEvent
 from efr.wire.event.union import EVENTS
 from efr.wire.fixtures import read
+from efr.wire.hints import is_struct
 from efr.wire.scalars import Params, Tagged, Wire
 from efr.wire.schema import document
 from efr.wire.table import METHODS

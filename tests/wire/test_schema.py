@@ -15,8 +15,9 @@ from efr.wire import events as ev
 from efr.wire import methods as m
 from efr.wire import types as t
 from efr.wire.codec import to_builtins
-from efr.wire.declared import exported, is_set, is_struct, kinds_of, name_of, scalar_name
+from efr.wire.declared import exported, is_set, kinds_of, name_of, scalar_name
 from efr.wire.fixtures import SETS
+from efr.wire.hints import is_struct
 from efr.wire.schema import document, main
 from efr.wire.table import METHODS
 from tests.wire.samples import values
