@@ -14,6 +14,7 @@ from efr.agent.same_place import guarded, other_names
 from efr.config.project_text import Project
 from efr.policy.needs import CallNeeds, PathUse
 from efr.wire import events as ev
+from tests.agent.mounts import can_mount
 from tests.agent.scripted_model import calls, said
 from tests.agent.world import World
 
@@ -132,11 +133,6 @@ print(list(other_names(f"{mount}/config.toml", known)), list(other_names(f"{moun
 subprocess.run(["mount", "--bind", above, mount], check=True)
 print(list(other_names(mount, known)))
 """
-
-
-def can_mount() -> bool:
-    done = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False)
-    return done.returncode == 0
 
 
 @pytest.mark.skipif(not can_mount(), reason="needs the right to mount")

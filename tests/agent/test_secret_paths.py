@@ -22,6 +22,7 @@ from efr.tools.contract import Where
 from efr.tools.read_file import ReadFileTool
 from efr.tools.shell import ShellTool
 from efr.tools.write_file import WriteFileTool
+from tests.agent.mounts import can_mount
 from tests.tools.fakes import context
 
 ROOT = Path(__file__).parents[2]
@@ -230,11 +231,7 @@ print(" ".join(found))
 """
 
 
-def _can_mount() -> bool:
-    return subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0
-
-
-@pytest.mark.skipif(not _can_mount(), reason="needs the right to mount")
+@pytest.mark.skipif(not can_mount(), reason="needs the right to mount")
 def test_no_second_mount_leads_to_a_secret(home: Path, tmp_path: Path) -> None:
     mount = tmp_path / "mount"
     mount.mkdir()
