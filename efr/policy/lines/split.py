@@ -377,7 +377,8 @@ class _Splitter:
         command = self._command
         text, at = self._text, self._at
         word = command.word
-        if word is not None and word.size == 1 and text[at - 1] in "0123456789":
+        is_digit = word is not None and word.size == 1 and text[at - 1] in "0123456789"
+        if is_digit and text[at - 2 : at - 1] != "\\":
             command.word = None  # a descriptor
         command.end_word()
         copy = _COPY.match(text, at)

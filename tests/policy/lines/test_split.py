@@ -68,7 +68,7 @@ def test_redirections(line: str, reads: list[str], writes: list[str]) -> None:
 
 
 def test_only_one_digit_is_a_descriptor() -> None:
-    assert words("a 2>x 12>y '2'>z") == [["a", "12", "2"]]
+    assert words("a 2>x 12>y '2'>z \\2>z") == [["a", "12", "2", "2"]]
 
 
 def test_words_know_what_the_line_does_not_show() -> None:
