@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from efr.cli.view.row import prompt_of
 from tests.cli.conftest import Start
 from tests.cli.fake_daemon import CONVERSATION, OTHER_TURN, TURN, FakeDaemon, Peer
 from tests.harness.terminal import Terminal
@@ -36,6 +39,22 @@ def test_enter_steers_the_running_turn(fake: FakeDaemon, start: Start) -> None:
     peer.complete()
 
     assert terminal.read_to_end() == 0
+
+
+def test_the_comma_of_a_shell_line_is_not_part_of_the_text(fake: FakeDaemon, start: Start) -> None:
+    terminal, peer = begin(fake, start)
+    terminal.type(", also lint\r")
+    assert peer.expect("turn.steer")["text"] == "also lint"
+    terminal.type(",! and format\t")
+    assert peer.expect("prompt.send")["text"] == "and format"
+
+
+@pytest.mark.parametrize(
+    ("typed", "sent"),
+    [(", a", "a"), (",!\ta", "a"), (",a", ",a"), (", ", ", "), (",", ","), ("a, b", "a, b")],
+)
+def test_what_counts_as_the_comma_of_a_shell_line(typed: str, sent: str) -> None:
+    assert prompt_of(typed) == sent
 
 
 def test_tab_queues_and_the_view_follows(fake: FakeDaemon, start: Start) -> None:

@@ -5,6 +5,7 @@ Pure. At most five rows show, those around the cursor; the text holds 256 KiB at
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from efr.cli.render.spans import ACCENT, MUTED, Line, Span, cut_line
@@ -17,6 +18,12 @@ LIMIT = 256 * 1024  # bytes: more is a file, not a line
 ROWS = 5  # the reply keeps the rest of a small terminal
 HINT = "Enter steers, Tab queues, Esc stops"
 _MARK = "› "
+_HABIT = re.compile(r"\A,!?[ \t]+(?=\S)")
+
+
+def prompt_of(text: str) -> str:
+    """The text to send: without the `, ` or `,! ` of a shell line, which a hand types by habit."""
+    return _HABIT.sub("", text)
 
 
 class InputRow:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from efr.cli.view.interrupt import Interrupt
 from efr.cli.view.keys import Key
 from efr.cli.view.live import Queued, Shown
+from efr.cli.view.row import prompt_of
 from efr.cli.view.talk import Talk
 from efr.client.errors import Refused
 from efr.text.visible import visible_line
@@ -69,13 +70,13 @@ class RowKeys:
                     self._back_to_row(queued.text)
 
     def _text(self) -> str:
-        """The row's text, taken out; "" for a blank one, which stays."""
+        """The prompt in the row, taken out; "" for a blank one, which stays."""
         row = self._shown.row
         text = row.text if row is not None else ""
         if row is None or not text.strip():
             return ""
         row.set("")
-        return text
+        return prompt_of(text)
 
     def _steer(self) -> None:
         view = self._shown.view
