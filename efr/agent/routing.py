@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from efr.agent.followers import Followers
@@ -104,9 +104,13 @@ class Routing:
             self._remember(row.tty, Left(row, tty))
 
     def deleted(self, row: ConversationRow) -> None:
-        """A conversation was deleted; its terminal starts anew."""
+        """A conversation was deleted; its terminal starts anew, and so does one that lost it."""
+        with self._lock:
+            for key, left in self._left.items():
+                if left.row.conversation_id == row.id:  # where it went is nowhere, under no title
+                    self._left[key] = Left(replace(left.row, title=None), None)
         if row.tty is not None:
-            self._remember(row.tty, Left(slot_row(row), None))
+            self._remember(row.tty, Left(replace(slot_row(row), title=None), None))
 
     def rules(self) -> Rules:
         """The limits of now."""
@@ -148,14 +152,14 @@ class Routing:
             return [left for key, left in self._left.items() if key[0] == tty]
 
     def _recall(self, tty: str, route: t.RouteScope | None) -> None:
-        """What left the slot before the start, once: the log tells it."""
+        """What left the slot before the start, once: the store tells it."""
         with self._lock:
             if (tty, route) in self._recalled:
                 return
             self._recalled.add((tty, route))
-        moved = self._ports.readers.read(lambda conn: queries.moved_away(conn, tty, route))
-        if moved is not None:
-            left = Left(slot_row(moved.row), moved.tty)
+        found = self._ports.readers.read(lambda conn: queries.left_slot(conn, tty, route))
+        if found is not None:
+            left = _left(found)
             with self._lock:
                 self._left.setdefault((tty, left.row.key), left)
 
@@ -190,6 +194,23 @@ def slot_row(row: ConversationRow) -> SlotRow:
         scope=row.scope,
         used_us=row.routed_at,
     )
+
+
+def _left(found: queries.LeftSlot) -> Left:
+    row = SlotRow(
+        conversation_id=found.conversation_id,
+        title=None if found.title is None else redact_title(found.title),
+        tty=found.tty,
+        route=found.route,
+        shell_pid=found.shell_pid,
+        routed_seq=found.used_seq,
+        last_seq=found.used_seq,
+        updated_us=found.used_at,
+        cwd=None,
+        scope=found.scope,
+        used_us=found.used_at,
+    )
+    return Left(row, found.to)
 
 
 def _read(conn: Any, tty: str, route: t.RouteScope) -> _Seen:

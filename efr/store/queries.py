@@ -30,7 +30,7 @@ from efr.store.conversations import (
     turns,
 )
 from efr.store.history import event, events_after, high_water, newest_events, turn_events
-from efr.store.moved import moved_away
+from efr.store.left_slots import LeftSlot, left_slot
 from efr.store.receipts import receipt
 from efr.store.reconcile import OpenWork, open_work
 from efr.store.rows import (
@@ -46,6 +46,7 @@ __all__ = [
     "CompactionRow",
     "ConversationRow",
     "CountedUse",
+    "LeftSlot",
     "OpenWork",
     "PendingQuestion",
     "SavedMessage",
@@ -64,7 +65,7 @@ __all__ = [
     "events_after",
     "high_water",
     "last_directory",
-    "moved_away",
+    "left_slot",
     "newest_compaction",
     "newest_events",
     "newest_pruning",

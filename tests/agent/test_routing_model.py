@@ -145,7 +145,6 @@ class History:
             conversation=Conversation(tty_idle_hours=idle_hours, follow_project=follow)
         )
         self.model = Model(idle_hours * 3600, follow)
-        self.in_log: dict[Any, Any] = {}  # what only the log tells since the last restart
         self.dirs = {"home": world.home}
         for number, name in enumerate(("app", "lib"), start=10):
             self.dirs[name] = world.home / name
@@ -248,10 +247,9 @@ class History:
             if slot.talk is talk:
                 del model.slots[place]
                 model.lost[place] = (slot, None)
-        for place, entry in self.in_log.items():  # with its log goes where it went
-            slot, _ = entry
-            if model.lost.get(place) is entry and slot.talk is talk:
-                del model.lost[place]
+        for place, (slot, _) in model.lost.items():  # where it went is nowhere
+            if slot.talk is talk:
+                model.lost[place] = (slot, None)
         with pytest.raises(Refusal):
             world.send("x", conversation_id=talk.id)
 
@@ -278,12 +276,6 @@ class History:
 
     def restart(self) -> None:
         self.world.restart()
-        self.model.lost = {
-            place: (slot, to)
-            for place, (slot, to) in self.model.lost.items()
-            if to is not None and slot.talk.id in self.model.talks
-        }
-        self.in_log = dict(self.model.lost)
 
     # Steps that come with the prompt which shows what they did.
 

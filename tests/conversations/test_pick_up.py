@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from tests.conversations.conftest import Open, own_daemon
-from tests.conversations.terminals import Terminal, age, answer, end, events_of, interrupt
+from tests.conversations.terminals import (
+    Terminal,
+    age,
+    answer,
+    command_id,
+    end,
+    events_of,
+    interrupt,
+)
 from tests.harness.daemon import DEMO, Daemon
 
 
@@ -160,6 +168,33 @@ def test_of_two_terminals_at_the_same_moment_one_picks_up(
     assert len(set(ids)) == 4
     for one in sent:
         end(daemon, one)
+
+
+def test_who_lost_its_conversation_to_a_delete_picks_none_up_also_after_a_restart(
+    daemon: Daemon, app: Path, open_terminal: Open
+) -> None:
+    first, second, third = open_terminal(1), open_terminal(2), open_terminal(3)
+    free, deleted, moved = (one.prompt("x", app) for one in (first, second, third))
+    first.close()
+    fourth = open_terminal(4)
+    fourth.resume(moved["conversation_id"], app, take=True)
+    with daemon.client() as client:
+        for gone in (deleted, moved):
+            client.call(
+                "conversation.delete",
+                {
+                    "command_id": command_id(),
+                    "conversation_id": gone["conversation_id"],
+                    "force": True,
+                },
+            )
+    daemon.kill()
+    daemon.start()
+    for terminal in (second, third, fourth):
+        new = terminal.prompt("x", app)
+        assert new["conversation_id"] != free["conversation_id"]
+        assert switch(new)["reason"] == {"kind": "scope"}
+    assert open_terminal(5).prompt("x", app)["conversation_id"] == free["conversation_id"]
 
 
 @own_daemon

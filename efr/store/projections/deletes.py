@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from efr.store.batch import Entry
 from efr.store.db import Connection
 from efr.store.projections.events import json_of
+from efr.store.projections.takings import with_uses
 from efr.text.redact import redact_title
 
 
@@ -21,7 +22,7 @@ def deleted(conn: Connection, entry: Entry) -> None:
     parts = {
         "ptys": _named(conn, entry, "shell_started", "$.pty_id"),
         "undos": _named(conn, entry, "undo_applied", "$.undo_id"),
-        "slots": _slots(conn, entry),
+        "slots": with_uses(conn, str(entry.conversation_id), entry.seq),
     }
     conn.execute(
         "INSERT INTO conversation_deletes (conversation_id, seq, requested_at, parts)"
@@ -51,31 +52,25 @@ def _drop_answers(conn: Connection, entry: Entry) -> None:
 
 
 class SlotTaken(NamedTuple):
-    """At `seq` a conversation that is deleted now took the slot of that terminal and route."""
+    """A taking (see Taking) of a conversation that is deleted now."""
 
     seq: int
     tty: str
     route: str | None
+    shell_pid: int | None
+    used_seq: int | None
+    used_at: int | None
+    conversation_id: str
 
 
 def slots_taken(conn: Connection) -> list[SlotTaken]:
     """What every deleted conversation did to the slots, in the order of the log."""
     rows: list[Any] = conn.execute(
-        "SELECT slot.value ->> 0, slot.value ->> 1, slot.value ->> 2"
+        "SELECT slot.value ->> 0, slot.value ->> 1, slot.value ->> 2, slot.value ->> 3,"
+        " slot.value ->> 4, slot.value ->> 5, conversation_id"
         " FROM conversation_deletes, json_each(parts, '$.slots') AS slot ORDER BY 1"
     ).fetchall()
     return [SlotTaken(*row) for row in rows]
-
-
-def _slots(conn: Connection, entry: Entry) -> list[list[Any]]:
-    """The members of SlotTaken, as the tombstone keeps them."""
-    rows: list[Any] = conn.execute(
-        "SELECT seq, payload ->> '$.tty', payload -> '$.route' FROM events"
-        " WHERE conversation_id = ? AND kind IN ('conversation_created', 'terminal_attached')"
-        " AND payload ->> '$.tty' IS NOT NULL ORDER BY seq",
-        (entry.conversation_id,),
-    ).fetchall()
-    return [list(row) for row in rows]
 
 
 def _named(conn: Connection, entry: Entry, kind: str, member: str) -> list[str]:
