@@ -1,7 +1,7 @@
-"""Checks that bounds cannot say: what `printf`, `sed` and `date` may be given, and names of refs.
+"""Checks that bounds cannot say: what some programs may be given, and names of refs.
 
 Pure. Each takes the words after the program. Facts: zshbuiltins(1) and zshmisc(1) on printf and
-arithmetic; the GNU manuals of sed and coreutils.
+arithmetic; the GNU manuals of sed and coreutils; systemctl(1).
 """
 
 from __future__ import annotations
@@ -116,10 +116,53 @@ def date_prints(words: Sequence[str]) -> bool:
     return True
 
 
+_UNIT_FLAGS: Final = frozenset((
+    "--user", "--system", "-a", "--all", "-l", "--full", "-q", "--quiet", "--no-pager", "--value",
+    "--no-legend", "--plain", "--",
+))  # fmt: skip
+_UNIT_VALUED: Final = frozenset((
+    "-n", "--lines", "-o", "--output", "-t", "--type", "--state", "--timestamp",
+))  # fmt: skip
+
+
+def names_unit(words: Sequence[str]) -> bool:
+    """`systemctl show` with a unit among its words, and only options that are known in full.
+
+    Else a word may be the value of an option, and then the manager's environment is shown.
+    """
+    operands: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            operands += rest
+        elif not word.startswith("-"):
+            operands.append(word)
+        elif word in _UNIT_VALUED:
+            next(rest, None)
+        elif word not in _UNIT_FLAGS and not (
+            word.startswith("--") and word.partition("=")[0] in _UNIT_VALUED
+        ):
+            return False
+    return operands[:1] == ["show"] and len(operands) > 1 and all(operands)
+
+
+_FROM_LINE: Final = re.compile(r"\+[0-9]+[A-Za-eg-z]*")
+
+
+def tail_ends(words: Sequence[str]) -> bool:
+    """tail that does not follow: `+1f`, an old form, does so without an option."""
+    return all(_FROM_LINE.fullmatch(word) for word in words if word.startswith("+"))
+
+
+# A pattern character in a word changes nothing for these.
+TAKES_PATTERNS: Final = frozenset(("tail_ends",))
+
 Check = Callable[[Sequence[str]], bool]  # of the words after the program
 CHECKS: Final[Mapping[str, Check]] = {
     "date_prints": date_prints,
+    "names_unit": names_unit,
     "printf_plain": printf_plain,
     "ref_names": ref_names,
     "sed_print_only": sed_print_only,
+    "tail_ends": tail_ends,
 }

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from efr.policy.checks import CHECKS
+from efr.policy.checks import CHECKS, TAKES_PATTERNS
 from efr.policy.needs import EFFECTS, Access, Effect
 from efr.policy.paths import PathView, holds
 from efr.policy.reader import SimpleCommand
@@ -190,8 +190,10 @@ def matches_command(resource: CommandIs, command: SimpleCommand, start: Start) -
 
 def takes_patterns(resource: CommandIs) -> bool:
     """Whether zsh may put several names, or none, where a pattern stands."""
-    bounds = (resource.max_operands, resource.max_options, resource.check)
-    if resource.min_operands or bounds != (None, None, None):
+    bounds = (resource.max_operands, resource.max_options)
+    if resource.min_operands or bounds != (None, None):
+        return False
+    if resource.check is not None and resource.check not in TAKES_PATTERNS:
         return False
     loose = any(not word.startswith("-") for word in resource.forbid)
     return not loose and not any(

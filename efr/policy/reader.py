@@ -27,6 +27,9 @@ _TO_FILE: Final = re.compile(r"&>>?\|?|>>?\||>&|>>?")
 _FORBIDDEN_REDIRECTION: Final = re.compile(r"<>|>>?!|>&-|>&p|<&|>\(|<\(|<<")
 
 HARMLESS_ASSIGNMENTS: Final = re.compile(r"LC_[A-Z]+|LANG|LANGUAGE|TZ|NO_COLOR|TERM|CLICOLOR")
+# A name with `/` would be a file: of messages, of a time zone, of a terminal.
+_PLAIN_VALUE: Final = re.compile(r"(?!.*\.\.)[^/~]*", re.DOTALL)
+_ZONE: Final = re.compile(r"(?!:?/)(?!.*\.\.)[^~]*", re.DOTALL)  # `Europe/Berlin` lies in a folder
 COUNTED_ASSIGNMENTS: Final = frozenset(("COLUMNS", "LINES"))  # zsh evaluates their value
 _SMALL_NUMBER: Final = re.compile(r"[0-9]{1,5}")
 
@@ -194,5 +197,6 @@ def check_assignment(word: Word) -> None:
     name = name.removesuffix("+")
     if name in COUNTED_ASSIGNMENTS and _SMALL_NUMBER.fullmatch(value):
         return
-    if not HARMLESS_ASSIGNMENTS.fullmatch(name):
+    plain = _ZONE if name == "TZ" else _PLAIN_VALUE
+    if not HARMLESS_ASSIGNMENTS.fullmatch(name) or not plain.fullmatch(value):
         raise Stop("assignment")

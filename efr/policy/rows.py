@@ -42,17 +42,17 @@ FIRST_ROW: Final = len(_CAUTIOUS)
 #
 # Why the odd ones: `ps` reads the whole line as BSD syntax when one word is no valid UNIX option,
 # and there `e` prints environments; `jq` may print the environment or load unseen code;
-# `systemctl show` without a unit prints the manager's environment; env and printenv are missing
-# because they print tokens; `tail -f` and its like never end; `cd old new` edits $PWD; printf
-# evaluates numbers as arithmetic; --files0-from and `file -f` read what another file names; zsh
-# evaluates the value of `stat -A`; `lspci -q` and `ss -r` ask a name server; `date 01020304` sets
-# the clock.
+# `systemctl show` without a unit prints the manager's environment, also when the word behind it is
+# an option's value; env and printenv are missing because they print tokens; `tail -f`, `tail +1f`
+# and their like never end; `cd old new` edits $PWD; printf evaluates numbers as arithmetic;
+# --files0-from and `file -f` read what another file names; zsh evaluates the value of `stat -A`;
+# `hostname -f`, `lspci -q` and `ss -r` ask a name server; `date 01020304` sets the clock.
 _ROWS: Final = """
 ls
 pwd
 cat
 head
-tail ! -f -F --follow
+tail ! -f -F --follow check=tail_ends
 wc ! --files0-from
 file ! -C --compile -f --files-from
 stat ! -A -H
@@ -67,7 +67,8 @@ uname
 whoami
 id
 groups
-hostname ! -F --file -b --boot max=0
+hostname ! -F --file -b --boot -f --fqdn --long -i --ip-address* -d --domain -A --all-fqdns \
+-a --alias* max=0
 date check=date_prints
 which
 type
@@ -106,8 +107,8 @@ journalctl ! --vacuum* --rotate --flush --sync --relinquish-var --smart-relinqui
 systemctl [status|list-units|list-unit-files|is-active|is-enabled|is-failed|cat] ! -H --host
 systemctl [--user] [status|list-units|list-unit-files|is-active|is-enabled|is-failed|cat] ! -H \
 --host
-systemctl [show] ! -H --host -p -P --property min=1
-systemctl [--user] [show] ! -H --host -p -P --property min=1
+systemctl [show] ! -H --host -p -P --property min=1 check=names_unit
+systemctl [--user] [show] ! -H --host -p -P --property min=1 check=names_unit
 git [status|diff|log|show|rev-parse|ls-files|blame] ! --output
 git [--no-pager] [status|diff|log|show|rev-parse|ls-files|blame] ! --output
 git [branch] ! -d -D --delete -m -M --move -c -C --copy -f --force -u --set-upstream-to \

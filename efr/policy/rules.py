@@ -108,7 +108,13 @@ DEFAULT_PORT: Final = 443  # of a host that names none
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9\-_./:,+@%=]+")
 _PLAIN_WORDS: Final = "letters, digits and - _ . / : , + @ % ="
-_ONLY_FOR: Final = {"sed_print_only": "sed", "printf_plain": "printf", "date_prints": "date"}
+_ONLY_FOR: Final = {
+    "sed_print_only": "sed",
+    "printf_plain": "printf",
+    "date_prints": "date",
+    "names_unit": "systemctl",
+    "tail_ends": "tail",
+}
 
 
 def rule_problem(rule: Rule) -> RuleProblem | None:

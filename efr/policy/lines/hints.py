@@ -30,6 +30,7 @@ NETWORK: Final = frozenset((
 _GIT_VERBS: Final = frozenset(("clone", "fetch", "pull", "push", "ls-remote", "submodule"))
 _LOCAL_SCRIPTS: Final = frozenset(("run", "run-script", "test", "t", "build", "lint", "start"))
 _PARTS: Final = re.compile(r"[^;|&\n()`]+")
+_RESOLVED: Final = frozenset("fidAa")  # options of hostname
 _QUOTES: Final = str.maketrans("", "", "\"'")
 _MOST_WORDS: Final = 256  # of one program that are looked at
 _MOST_PARTS: Final = 1000  # of an opaque line; it asks whatever they are
@@ -110,9 +111,21 @@ def _pacman(words: Words) -> bool:
     return "y" in letters if kind == "F" else kind not in "QRTD"
 
 
+def _hostname(words: Words) -> bool:
+    """The forms that ask a name server."""
+    names = ("--fqdn", "--long", "--ip-addresses", "--domain", "--all-fqdns", "--aliases")
+    return any(
+        any(name.startswith(word) for name in names)
+        if word.startswith("--")
+        else word.startswith("-") and not _RESOLVED.isdisjoint(word)
+        for word in words
+    )
+
+
 _SOMETIMES: Final[dict[str, Callable[[Words], bool]]] = {
     "rsync": _rsync,
     "git": _git,
     **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), _packages),
     "pacman": _pacman,
+    "hostname": _hostname,
 }
