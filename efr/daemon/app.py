@@ -51,6 +51,7 @@ from efr.providers.credentials import CredentialStore
 from efr.providers.http import HttpClient
 from efr.providers.registry import Providers
 from efr.providers.retry import Sender, pause
+from efr.providers.transcript import Transcript
 from efr.store import db, queries
 from efr.store.batch import Batch, NewEvent
 from efr.store.errors import StoreBusy
@@ -85,6 +86,7 @@ _log = logging.getLogger("efr.daemon")
 
 SOCKET_S = 60.0  # how late a socket that is gone may be told: only a person can help
 ORPHANS_S = 60.0  # how long the exit of an orphan may wait: a dead process holds only its pid
+RECORD_VARIABLE = "EFR_RECORD_TRANSCRIPT"  # names the file of model traffic, for a bug report
 AFTER_CLIENTS_S = 1.0  # of the stop's deadline, for what comes after the last client
 
 
@@ -181,7 +183,9 @@ class Daemon:
         clock = self._clock
         http = HttpClient(clock)
         started.add("the idle connections", lambda deadline: http.close())
-        sender = Sender(http, clock, random.Random(), pause)
+        recorded = self._outside.env.get(RECORD_VARIABLE)
+        transcript = Transcript(Path(recorded)) if recorded else None
+        sender = Sender(http, clock, random.Random(), pause, transcript)
         credentials = CredentialStore(self._roots.secrets, clock)
         return Providers(
             self._settings.current,

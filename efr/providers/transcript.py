@@ -2,11 +2,13 @@
 
 Off unless EFR_RECORD_TRANSCRIPT names a file. Any thread; each line is one append. Only calls
 that ask for it are recorded: token exchanges, key checks and model lists never are. Headers that
-hold a credential or name an account are hidden, and a URL loses user info and query values.
+hold a credential or name an account are hidden, and a URL loses user info and query values. A file
+that cannot be written ends the recording, never a call.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Mapping
@@ -17,10 +19,13 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from efr.providers.canonical import Json, StreamEvent, encode_event
 from efr.providers.provider_json import NotJson, compact, parse
 
+log = logging.getLogger("efr.providers")
+
 HIDDEN: Final = "[hidden]"
 _HIDDEN_HEADERS: Final = frozenset(
     {
         "authorization",
+        "proxy-authorization",
         "cookie",
         "set-cookie",
         "x-api-key",
@@ -39,6 +44,7 @@ class Transcript:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
+        self._broken = False
 
     def request(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> None:
         """A call that is about to be sent."""
@@ -60,11 +66,22 @@ class Transcript:
         self._append(encode_event(event))
 
     def _append(self, line: bytes) -> None:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         with self._lock:  # a line is written whole, whatever its length
-            handle = os.open(self._path, flags, 0o600)
-            with os.fdopen(handle, "wb") as file:
-                file.write(line + b"\n")
+            if self._broken:
+                return
+            try:
+                self._write(line + b"\n")
+            except OSError as exc:
+                self._broken = True
+                failure = exc.strerror
+            else:
+                return
+        log.warning("model calls are not recorded any more: %s: %s", self._path, failure)
+
+    def _write(self, line: bytes) -> None:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        with os.fdopen(os.open(self._path, flags, 0o600), "wb") as file:
+            file.write(line)
 
 
 def safe_url(url: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -82,7 +83,8 @@ def test_a_turn_with_a_command_and_a_change(tmp_path: Path, provider: str) -> No
         settings = f'[model]\nprovider = "{provider}"\nname = "fake-model"\n' + APIS[
             provider
         ].format(url=server.base_url)
-        with Daemon(tmp_path, settings=settings) as daemon:
+        recorded = {"EFR_RECORD_TRANSCRIPT": str(tmp_path / "calls.ndjson")}
+        with Daemon(tmp_path, settings=settings, env=recorded) as daemon:
             log_in(daemon, provider)
             with connect(daemon.env) as efr:
                 sent = efr.call("prompt.send", text="what does the shell print")
@@ -117,5 +119,8 @@ def test_a_turn_with_a_command_and_a_change(tmp_path: Path, provider: str) -> No
         wanted = {"edit": ["path", "old_string", "new_string"]}
     assert edit_tools(posted[0]["tools"]) == wanted
     assert any(KEY in str(request) for request in requests)
+    lines = [json.loads(line) for line in (tmp_path / "calls.ndjson").read_text().splitlines()]
+    asked = [line["data"]["body"] for line in lines if line["kind"] == "request"]
+    assert asked == posted
     # The key is in its own file and nowhere else.
     assert everything.count(KEY.encode()) == 1

@@ -41,6 +41,21 @@ def test_a_model_call_is_recorded_without_its_secrets(bench: Bench, tmp_path: Pa
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+def test_a_file_that_cannot_be_written_ends_the_recording_and_no_call(
+    bench: Bench, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "nowhere" / "calls.ndjson"
+    bench.sender = Sender(
+        bench.http, bench.clock, bench.sender.random, bench.sender.pause, Transcript(file)
+    )
+    bench.server.play([{"pieces": [{"text": "fine"}]}])
+
+    assert fold(bench.run(bench.responses(), REQUEST)).message.text == "fine"
+    assert [r.getMessage() for r in caplog.records if r.levelname == "WARNING"] == [
+        f"model calls are not recorded any more: {file}: No such file or directory"
+    ]
+
+
 @pytest.mark.parametrize(
     ("url", "shown"),
     [
