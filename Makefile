@@ -73,7 +73,7 @@ kills: prepare-test ## kill the daemon, and the store alone, at KILLS=200 random
 		tests/store/test_faults.py::test_killed_at_any_moment_what_was_answered_is_there_once \
 		--timeout 1800
 
-test-local-model: prepare-test ## a turn against a real local model server (llama-cpp-python)
+test-local-model: prepare-test ## three turns against a real local model server (llama-cpp-python)
 	@scripts/local-model
 
 test-typescript: prepare-test ## compile a TypeScript client against the published schema (needs Node)
