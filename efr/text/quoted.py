@@ -6,11 +6,14 @@ Pure. Serves `efr.text.redact`: it is no shell parser and never fails on prose.
 from __future__ import annotations
 
 import re
+import string
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Final
 
 Span = tuple[int, int]
+_NAME_SIGNS: Final = string.ascii_letters + string.digits + "_.-"
 
 # A shell word in pieces: escapes, quotes, `$'…'`, plain signs. Possessive: never tried twice.
 SINGLE = r"'[^']*+(?:'|\Z)"
@@ -42,6 +45,11 @@ class Quoted:
         self.words = set(text.split())
         self._changes: list[tuple[int, str]] | None = None
         self._starts: dict[re.Pattern[str], list[int]] = {}
+
+    @cached_property
+    def names(self) -> set[str]:
+        """Every word that may be a program's name; a name may follow a sign, as in `$(curl`."""
+        return self.words | {w[len(w.rstrip(_NAME_SIGNS)) :] for w in self.words if not w.isalnum()}
 
     def outer(self, at: int) -> str:
         """The quote sign that a position stands in, or ""."""

@@ -11,7 +11,6 @@ through, and the docs say so.
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
@@ -27,9 +26,16 @@ from efr.text.secret_forms import (
     PasswordOption,
     is_count,
     is_secret_name,
+    is_switch,
     normal_name,
 )
-from efr.text.secret_places import handed_over, signatures, told
+from efr.text.secret_places import (
+    as_arguments,
+    formatted,
+    handed_over,
+    signatures,
+    told,
+)
 from efr.text.secret_words import (
     HOOK_STARTS,
     INSIDE,
@@ -81,15 +87,23 @@ def _words(source: Quoted) -> Iterator[Span]:
 
 
 _ASSIGNMENT = re.compile(
-    r"(?<![\w.-])-{0,2}(?P<name>[A-Za-z_][\w.-]*+)(?:\[[^\]\n]{0,64}\])?[\"']?"
+    r"(?<![\w.-])(?P<dashes>-{0,2})\.?(?P<name>[A-Za-z_][\w.-]*+)(?:\[[^\]\n]{0,64}\])?[\"']?"
     r"(?:\+?=|:=|[ \t]{1,8}=[ \t]{1,8})",
     re.ASCII,
 )
 
 
+_WORKING_DIR: Final = frozenset(("PWD", "USERPWD"))  # of a shell, or a password to a database
+
+
 def _assigned(source: Quoted, found: re.Match[str]) -> Span | None:
     """`NAME=value`, `--name=value`, `?name=value&`, also inside the value of another one."""
-    if not is_secret_name(found["name"]) or source.stays(found.end()):
+    name, at = found["name"], found.end()
+    is_path = source.text.startswith(("/", "~", ".", "'/", '"/'), at)
+    named = is_secret_name(name) or (name.upper() in _WORKING_DIR and not is_path)
+    if not named or source.stays(at):
+        return None
+    if found["dashes"] and SAFE_OPTION.search(normal_name(name)):
         return None
     start = found.start()
     before = source.text[start - 1] if start else ""
@@ -101,10 +115,11 @@ def _assigned(source: Quoted, found: re.Match[str]) -> Span | None:
 
 
 def _unless_count(source: Quoted, name: str, value: Span) -> Span | None:
-    return None if is_count(name, source.text[slice(*value)]) else value
+    text = source.text[slice(*value)]
+    return None if is_switch(text) or is_count(name, text) else value
 
 
-_OPTION = re.compile(r"(?<![\w-])--?(?P<name>[A-Za-z][\w.-]{3,})[ \t]+(?![\s-])", re.ASCII)
+_OPTION = re.compile(r"(?<![\w-])--?(?P<name>[A-Za-z][\w.-]{1,})[ \t]+(?![\s-])", re.ASCII)
 
 
 def _option_value(source: Quoted, found: re.Match[str]) -> Span | None:
@@ -143,6 +158,14 @@ _URL = re.compile(r"://[^\s/@:'\"<>]*+:(?P<password>[^\s/'\"<>]*)@")
 def _url_password(source: Quoted, found: re.Match[str]) -> Span | None:
     """The password in `scheme://user:password@host`."""
     return None if source.stays(found.start("password")) else found.span("password")
+
+
+_URL_USER = re.compile(r"://(?=[^\s/@:]*\d)(?=[^\s/@:]*[A-Za-z])(?P<user>[A-Za-z0-9_=+-]{20,}+)@")
+
+
+def _url_user(source: Quoted, found: re.Match[str]) -> Span | None:
+    """The token in `scheme://token@host`: no name of a user is that long and has digits."""
+    return found.span("user")
 
 
 _HEADER = re.compile(
@@ -213,13 +236,18 @@ _NAMED: Final[tuple[tuple[re.Pattern[str], _Value, str], ...]] = (
 def _spans(source: Quoted) -> Iterator[Span]:
     """Everything to hide, in no order; spans of two patterns may overlap."""
     yield from _words(source)
-    yield from _values(source, _URL, _url_password, [(0, len(source.text))])
+    whole = [(0, len(source.text))]
+    yield from _values(source, _URL, _url_password, whole)
+    if "@" in source.text:
+        yield from _values(source, _URL_USER, _url_user, whole)
     if lines := lines_with(source.text, NAME_STEMS):
         for pattern, value, sign in _NAMED:
             signed = [line for line in lines if source.text.find(sign, *line) >= 0]
             yield from _values(source, pattern, value, signed)
     yield from _program_options(source)
     yield from handed_over(source)
+    yield from as_arguments(source)
+    yield from formatted(source)
     yield from told(source)
     yield from signatures(source.text)
 
@@ -263,25 +291,26 @@ def _compiled(row: PasswordOption) -> _Row:
 
 _ROWS: Final = tuple(_compiled(row) for row in PASSWORD_OPTIONS)
 _PROGRAMS: Final = frozenset(name for row in _ROWS for name in row.programs)
-_NAME_SIGNS: Final = string.ascii_letters + string.digits + "_.-"
 
 
 def _program_options(source: Quoted) -> Iterator[Span]:
     """Passwords in options that mean something else to other programs."""
-    text = source.text
-    # A name may follow a sign, as in `$(curl`; a blank follows the name.
-    ends = {w[len(w.rstrip(_NAME_SIGNS)) :] for w in source.words if not w.isalnum()}
-    named = (_PROGRAMS & source.words) | (_PROGRAMS & ends)
+    text, named = source.text, _PROGRAMS & source.names
     for row in _ROWS:
-        if named.isdisjoint(row.programs):
+        if not named or named.isdisjoint(row.programs):
             continue
         for found in matches_at(text, row.command, places_of(text, row.programs)):
             at, end = found.span("arguments")
             while place := row.option.search(text, at, end):
                 span = _after_sign(source, source.word(place.end()), row.after)
-                if span[0] < span[1] and not source.stays(span[0]):
+                if span[0] < span[1] and not _is_open(source, span):
                     yield span
                 at = max(place.end(), span[1])
+
+
+def _is_open(source: Quoted, span: Span) -> bool:
+    """Nothing is written here: a variable gives it, or it is empty."""
+    return source.stays(span[0]) or source.text[slice(*span)] in {"''", '""'}
 
 
 def _after_sign(source: Quoted, word: Span, sign: str) -> Span:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-REDACTION_VERSION: Final = 3  # raise it with every change of what is hidden: the index is rebuilt
+REDACTION_VERSION: Final = 4  # raise it with every change of what is hidden: the index is rebuilt
 
 # Names of variables, options, headers and members whose value is hidden. `*` is any text; dashes
 # and dots read as underscores, accessKey as ACCESS_KEY.
@@ -35,7 +35,16 @@ SECRET_NAMES: Final = (
     "PASS",
     "PASSCODE",
     "*_PW",
+    "PW",
     "_AUTH",
+    "*_JWT",
+    "JWT",
+    "BEARER",
+    "*AUTHKEY",
+    "REDISCLI_AUTH",
+    "*_PSK",
+    *("DBPASS", "SSHPASS", "SMTPPASS", "IMAPPASS", "MAILPASS", "FTPPASS", "MYSQLPASS", "PGPASS"),
+    *("USERPASS", "ROOTPASS", "ADMINPASS", "KEYPASS", "STOREPASS", "REQUIREPASS", "MASTERAUTH"),
 )
 
 # A number of tokens is no secret: these words, or the plural, beside a plain number.
@@ -61,7 +70,7 @@ SCHEME: Final = re.compile(
 # Every name that is hidden holds one of these, in any case; so does every header that is.
 NAME_STEMS: Final = (
     *("token", "secret", "pass", "pw", "key", "credential", "pat", "session", "aws", "azure"),
-    *("auth", "cookie"),
+    *("auth", "cookie", "bearer", "jwt", "psk"),
 )
 
 
@@ -82,8 +91,29 @@ PASSWORD_OPTIONS: Final = (
     ),
     PasswordOption("sshpass", r"-[ev]*p[ \t]*"),
     PasswordOption(
-        "docker podman buildah skopeo nerdctl helm oras crane az", r"-p[ \t=]*", verb="login"
+        "docker podman buildah skopeo nerdctl helm oras crane az oc cf conan",
+        r"-p[ \t=]*",
+        verb="login",
     ),
+    PasswordOption("kubectl oc", r"--from-literal[ \t=]", "=", verb="secret"),
+    PasswordOption("twine poetry", r"-p[ \t=]*", verb="(?:upload|publish)"),
+    PasswordOption("fly flyctl", r"(?=[A-Za-z_]\w*=)", "=", verb="secrets[ \t]+(?:set|import)"),
+    PasswordOption(
+        "yt-dlp youtube-dl gallery-dl cqlsh rdesktop ncftpput ncftpget steghide mutool useradd"
+        " usermod conan",
+        r"-p[ \t]+",
+    ),
+    PasswordOption("pdftotext pdfinfo pdftoppm pdfimages", r"-[uo]pw[ \t]+"),
+    PasswordOption("snmpwalk snmpget snmpset snmpbulkwalk snmptable", r"-[AXc][ \t]*"),
+    PasswordOption("swaks", r"-ap[ \t]+"),
+    PasswordOption("security", r"-w[ \t]+", verb="(?:add|set)-[a-z-]+"),
+    PasswordOption("doctl", r"-t[ \t=]+"),
+    PasswordOption("netlify surge", r"--(?:auth|token)[ \t=]"),
+    PasswordOption("curl", r"(?:-[A-Za-z]*E[ \t]*|--cert[ \t=])", ":"),
+    PasswordOption("wscat ab", r"(?:--auth[ \t=]|-A[ \t]*)", ":"),
+    PasswordOption("transmission-remote", r"(?:-n[ \t]*|--auth[ \t=])", ":"),
+    PasswordOption("etcdctl influx", r"--user[ \t=]", ":"),
+    PasswordOption("sqlplus expdp impdp sqlldr rman", r"[\w$#]+/(?=[^\s@/.])"),
     PasswordOption("curl", r"(?:-[A-Za-z0#:]*[uU][ \t]*|--(?:proxy-)?user[ \t=])", ":"),
     PasswordOption("curl", r"--oauth2-bearer[ \t=]"),
     PasswordOption("curl", r"(?:-b[ \t]*|--cookie[ \t=])", "="),
@@ -112,7 +142,11 @@ PASSWORD_OPTIONS: Final = (
 _SECRET_NAME = re.compile(
     "|".join(re.escape(name).replace(r"\*", ".*") for name in SECRET_NAMES), re.DOTALL
 )
-_TOKENIZER = re.compile(r"TOKENIZ(?:E|ER|ERS|ATION)(?=_|\Z)")  # cuts text, hides none
+# Cuts text, names a program, says how to log in: none of them is a secret.
+_HARMLESS = re.compile(
+    r"TOKENIZ(?:E|ER|ERS|ATION)(?=_|\Z)|CREDENTIAL_HELPER|(?:PASSWORD|TOKEN)_AUTHENTICATION"
+)
+_SWITCH: Final = frozenset(("yes", "no", "on", "off", "true", "false", "none", "null", "ask", ""))
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NUMBER = re.compile(r"[\"']?\d[\d_.,]{0,11}[kKmM]?[\"']?")
 
@@ -125,7 +159,12 @@ def normal_name(name: str) -> str:
 
 def is_secret_name(name: str) -> bool:
     """Whether a value of this name is hidden."""
-    return _SECRET_NAME.fullmatch(_TOKENIZER.sub("", normal_name(name))) is not None
+    return _SECRET_NAME.fullmatch(_HARMLESS.sub("", normal_name(name))) is not None
+
+
+def is_switch(value: str) -> bool:
+    """Whether a value says yes or no, or is empty: nobody's secret."""
+    return value.strip("\"'").lower() in _SWITCH
 
 
 def is_count(name: str, value: str) -> bool:

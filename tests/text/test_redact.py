@@ -214,6 +214,8 @@ HOSTILE = (
     *("eyJaaaaaaaaa.", "eyJaaaaaaaa-", "-----BEGIN PRIVATE KEY-----", "--token ", '"token":'),
     *("curl -u ", "- token:", "\n- token: ", "echo a | sudo ", "sudo -S <<< ", "IDENTIFIED WITH "),
     *("machine a login b ", "git config -a -b ", "?sig=", "/services/TAAAAAA/B", "MTA", "$6$a"),
+    *("set -x A ", "jq --arg a b ", "composer config -a -b ", "rclone config ", "echo a; echo a "),
+    *("bw login a ", "printf 'TOKEN=%s' ", "://a1", "yes a | ", "nmcli a ", "redis-cli -h h "),
     *("1:AA", "a.atlasv1.", "0f-us", "ops_eyJ", "\\nsk-", "gh secret set ", "nmcli password "),
 )
 
