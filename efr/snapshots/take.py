@@ -37,6 +37,7 @@ LOOK_S: Final = 10.0  # for the walk alone: a home with millions of files is giv
 # From so many files on git writes them into one pack and not into a file each.
 _PACK_FROM: Final = 200
 # What a batch read is kept: a first snapshot that was too slow goes on there with the next try.
+# git looks through all of a batch for each file, and through all packs: more or fewer is slower.
 _BATCH: Final = 5000
 _PUT: Final = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
 _TO_PACK: Final = "core.bigFileThreshold=1"
