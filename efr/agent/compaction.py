@@ -85,7 +85,7 @@ class Compactor:
         frame: Frame,
         context: Context,
         stopped: Sequence[str],
-        fresh: Callable[[], str],
+        fresh: Callable[[Cancel], str],
         new_id: Callable[[], str],
     ) -> None:
         """`stopped`: the turns that did not end by themselves, in words for the summary."""
@@ -110,7 +110,8 @@ class Compactor:
         if pruned is not None:
             return pruned
         part, text, usage = self._summarise(want, start, cancel)
-        return self._compacted(want, start, part, text, usage)
+        fresh, _ = cut_middle(self._fresh(cancel), self._limits.window)  # a quarter, in tokens
+        return self._compacted(want, start, fresh, self._unseen(start, part), text, usage)
 
     def _start(self, want: Want) -> int:
         return tail_start(self._context.pieces, int(self._budget.tail * min(1.0, want.share)))
@@ -203,10 +204,14 @@ class Compactor:
     # The record ----------------------------------------------------------------------------
 
     def _compacted(
-        self, want: Want, start: int, part: Part, text: str, usage: CallUsage | None
+        self,
+        want: Want,
+        start: int,
+        fresh: str,
+        unseen: Missing,
+        text: str,
+        usage: CallUsage | None,
     ) -> Compacted:
-        unseen = self._unseen(start, part)
-        fresh, _ = cut_middle(self._fresh(), self._limits.window)  # a quarter of it, in tokens
         head = Head(fresh, text, unseen)
         tail = self._context.pieces[start:]
         after = self._frame.tokens + estimate(head.messages()) + tokens_of(tail)

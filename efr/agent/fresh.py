@@ -10,34 +10,40 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from efr.agent.instructions import FRESH_HEAD, instructions
+from efr.agent.git import GitTooSlow
+from efr.agent.instructions import FRESH_HEAD, whole
 from efr.agent.place import Places
 from efr.agent.ports import Shells
+from efr.base.cancel import Cancel
 from efr.config.project_text import Project
 from efr.text.cut import cut_end
 from efr.text.visible import visible_line
 
 _COMMAND = 200  # characters of one
 _STATUS_LINES = 40  # more files than these are counted, not named
+_STATUS_LINE = 200  # characters
 _END = "</fresh-context>"
 
 
 @dataclass(frozen=True)
 class Fresh:
-    """Where the conversation is."""
+    """Where the conversation is, and the window of the model that will read it."""
 
     conversation_id: str
     user_dir: str
     project: Project | None
+    window: int
 
 
-def fresh_block(where: Fresh, places: Places, shells: Shells) -> str:
-    """The block as it is now."""
-    parts = [FRESH_HEAD, *_shell(where, shells)]
+def fresh_block(where: Fresh, places: Places, shells: Shells, cancel: Cancel) -> str:
+    """The block as it is now. Raises Cancelled."""
+    parts = list(_shell(where, shells))
+    told = None
     if where.project is not None:
-        parts += _status(where.project, places)
-    told = instructions(where.project, where.user_dir, ())
-    return "\n".join([*map(_inside, parts), *([_inside(told)] if told else []), _END])
+        parts += _status(where.project, places, cancel)
+        told = whole(places.instructions(where.project, where.user_dir), where.window)
+    cancel.raise_if_cancelled()
+    return "\n".join([FRESH_HEAD, *map(_inside, parts), *([told] if told else []), _END])
 
 
 def _shell(where: Fresh, shells: Shells) -> Iterator[str]:
@@ -52,16 +58,21 @@ def _shell(where: Fresh, shells: Shells) -> Iterator[str]:
         yield f"It still runs: {cut_end(visible_line(command.line), _COMMAND)}"
 
 
-def _status(project: Project, places: Places) -> Iterator[str]:
-    lines = places.git_status(project.root)
+def _status(project: Project, places: Places, cancel: Cancel) -> Iterator[str]:
+    root = visible_line(project.root)
+    try:
+        lines = places.git_status(project.root, cancel)
+    except GitTooSlow as exc:
+        yield f"git status of {root} took longer than {exc.limit_s:g} s and is left out."
+        return
     if not lines:
         return
-    yield f"git status of {visible_line(project.root)}:"
-    yield from (visible_line(line) for line in lines[:_STATUS_LINES])
+    yield f"git status of {root}:"
+    yield from (cut_end(visible_line(line), _STATUS_LINE) for line in lines[:_STATUS_LINES])
     if len(lines) > _STATUS_LINES:
         yield f"and {len(lines) - _STATUS_LINES} more"
 
 
 def _inside(text: str) -> str:
-    """No name and no file may look like the end of the block."""
+    """No name may look like the end of the block."""
     return text.replace(_END, "<\u2215fresh-context>")

@@ -6,14 +6,21 @@ Blocks for at most the limit; a git that hangs is killed. Source: git(1), "Envir
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from efr.base.cancel import Cancel
+
 log = logging.getLogger("efr.agent")
 
 LIMIT_S: Final = 5.0  # a network mount may hang; a turn does not wait longer for its scope
+
+_KILLED_S: Final = 1.0  # a killed process is gone at once where the kernel lets it go
 
 _TAKEN_OUT: Final = frozenset(
     (
@@ -42,6 +49,14 @@ _STATUS: Final = (
 )
 
 
+class GitTooSlow(Exception):
+    """Git did not come to an end within the limit."""
+
+    def __init__(self, limit_s: float) -> None:
+        super().__init__(f"git took longer than {limit_s:g} s")
+        self.limit_s = limit_s
+
+
 class Git:
     """Git with efrd's environment, made safe. Any thread."""
 
@@ -52,19 +67,23 @@ class Git:
 
     def branch(self, root: str) -> str | None:
         """The branch that a work tree is on; None when there is none or git does not tell."""
-        out = self._run(root, "symbolic-ref", "--quiet", "--short", "HEAD")
         try:
-            return out.decode() or None
-        except UnicodeDecodeError:
+            done = self._ask(root, "symbolic-ref", "--quiet", "--short", "HEAD")
+            if done is None or done.returncode != 0:
+                return None
+            return done.stdout.removesuffix(b"\n").decode() or None
+        except (GitTooSlow, UnicodeDecodeError):
             return None
 
-    def status(self, root: str) -> list[str]:
+    def status(self, root: str, cancel: Cancel | None = None) -> list[str]:
         """The branch and the changed files of a work tree, one a line; none when git tells nothing.
+        A cancel ends it at once. Raises GitTooSlow.
 
         It runs none of the tree's programs: filters of its configuration are emptied, submodules
         are not looked into, and nothing is fetched.
         """
-        told = self._ask(root, "config", "--null", "--name-only", "--get-regexp", _FILTERS)
+        filters = ("config", "--null", "--name-only", "--get-regexp", _FILTERS)
+        told = self._ask(root, *filters, cancel=cancel)
         if told is None or told.returncode not in (0, 1):  # 1: there is none
             return []
         names = told.stdout.decode(errors="surrogateescape").split("\0")
@@ -73,39 +92,65 @@ class Git:
             for one in sorted({name.rpartition(".")[0] for name in names} - {""})
             for member, value in (("clean", ""), ("process", ""), ("required", "false"))
         ]
-        done = self._ask(root, *_STATUS, settings=[*emptied, ("protocol.allow", "never")])
+        settings = [*emptied, ("protocol.allow", "never")]
+        done = self._ask(root, *_STATUS, settings=settings, cancel=cancel)
         if done is None or done.returncode != 0:
             return []
         return done.stdout.decode(errors="replace").splitlines()
 
-    def _run(self, directory: str, *arguments: str) -> bytes:
-        """What git prints, without one final line end; nothing when it fails."""
-        done = self._ask(directory, *arguments)
-        if done is None or done.returncode != 0:
-            return b""
-        return done.stdout.removesuffix(b"\n")
-
     def _ask(
-        self, directory: str, *arguments: str, settings: Sequence[tuple[str, str]] = ()
+        self,
+        directory: str,
+        *arguments: str,
+        settings: Sequence[tuple[str, str]] = (),
+        cancel: Cancel | None = None,
     ) -> subprocess.CompletedProcess[bytes] | None:
-        """One run of git; None when it did not come to an end. `settings` win over its files."""
+        """One run of git; None when it could not start. `settings` win over its files.
+
+        Raises GitTooSlow. A git that is stopped takes what it started with it.
+        """
         given = {"GIT_CONFIG_COUNT": str(len(settings))} if settings else {}
         for number, (name, value) in enumerate(settings):
             given |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
         try:
-            return subprocess.run(
+            process = subprocess.Popen(
                 ["git", "-C", directory, *_HARDENED, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env=self._env | given,
                 cwd="/",
-                timeout=self._limit_s,
-                check=False,
+                process_group=0,
             )
-        except (OSError, subprocess.SubprocessError) as exc:
+        except (OSError, ValueError) as exc:
             log.debug("git told nothing about %s: %s", directory, exc)
             return None
+        forget = (cancel or Cancel()).on_cancel(lambda: _stop(process))
+        try:
+            out, _ = process.communicate(timeout=self._limit_s)
+        except subprocess.TimeoutExpired:
+            log.debug("git told nothing about %s in time", directory)
+            raise GitTooSlow(self._limit_s) from None
+        finally:
+            forget()
+            _end(process)
+        return subprocess.CompletedProcess(process.args, process.returncode, out)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Kills it with its children: it leads a group of its own."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Nothing is left of it, unless a dead mount holds it in the kernel."""
+    _stop(process)
+    if process.stdout is not None:
+        process.stdout.close()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_KILLED_S)
 
 
 def environment(env: Mapping[str, str], homes: tuple[str, ...]) -> dict[str, str]:

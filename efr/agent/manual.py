@@ -117,12 +117,13 @@ def _compact(
     services: Services, prepared: Prepared, user_dir: str, asked: Compaction
 ) -> ev.ConversationCompacted:
     ports, frame = services.ports, prepared.frame
-    where = Fresh(frame.conversation_id, user_dir, ports.places.of(user_dir).project)
+    project = ports.places.of(user_dir).project
+    where = Fresh(frame.conversation_id, user_dir, project, frame.limits.window)
     compactor = Compactor(
         frame,
         prepared.context,
         prepared.history.stopped,
-        lambda: fresh_block(where, ports.places, ports.shells),
+        lambda cancel: fresh_block(where, ports.places, ports.shells, cancel),
         ports.ids.new,
     )
     share = share_of(frame.request(prepared.context.messages()), prepared.tokens)

@@ -17,7 +17,9 @@ from enum import Enum
 from typing import Protocol, TypeVar
 
 from efr.agent.dotfiles import Dotfiles, find_dotfiles
+from efr.agent.instructions import File, read_files
 from efr.agent.repos import AsksGit, WorkTree, branch_of, find_work_tree
+from efr.base.cancel import Cancel
 from efr.config.project_text import Project
 from efr.policy.paths import holds, normal
 from efr.wire import types as t
@@ -60,8 +62,8 @@ class NoProjects:
 class TellsGit(AsksGit, Protocol):
     """What git tells of a place."""
 
-    def status(self, root: str) -> list[str]:
-        """The lines of a short status; none when git tells nothing."""
+    def status(self, root: str, cancel: Cancel) -> list[str]:
+        """The lines of a short status; none when git tells nothing. Raises GitTooSlow."""
         ...
 
 
@@ -71,7 +73,7 @@ class NoGit:
     def branch(self, root: str) -> str | None:
         return None
 
-    def status(self, root: str) -> list[str]:
+    def status(self, root: str, cancel: Cancel) -> list[str]:
         return []
 
 
@@ -179,12 +181,21 @@ class Places:
         """
         return self._look(directory, lambda: _found(directory, home_forms(self.home)))
 
-    def git_status(self, root: str) -> list[str]:
-        """What git says of the work tree at a project's root; nothing when it is none, when git
-        does not answer in time, or when the tree is all of home."""
+    def git_status(self, root: str, cancel: Cancel) -> list[str]:
+        """What git says of the work tree at a project's root; nothing when it is none, or when
+        the tree is all of home. Raises GitTooSlow."""
         if self.is_at_or_above_home(root):
             return []
-        return self._git.status(root)
+        return self._git.status(root, cancel)
+
+    def instructions(self, project: Project, directory: str) -> tuple[File, ...]:
+        """The project's instructions for a directory; none when the file system does not answer
+        in time."""
+        try:
+            return self._look(project.root, lambda: read_files(project, directory))
+        except LookTimedOut:
+            log.warning("%s does not answer; its instructions are not read", project.root)
+            return ()
 
     def is_at_or_above_home(self, path: str) -> bool:
         """Whether a directory holds home, in either form of home."""

@@ -8,7 +8,6 @@ hidden shell; runs on the conversation's worker.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from efr.agent.commit import TurnLog
 from efr.agent.context import Context
 from efr.agent.frame import Frame, frame_of
 from efr.agent.history import History, base_tokens, context_of, read_history
-from efr.agent.instructions import instructions
+from efr.agent.instructions import news
 from efr.agent.place import Place
 from efr.agent.preamble import LiveState, Move, render
 from efr.agent.queue import Prompt, Running
@@ -107,7 +106,9 @@ def set_out(
         frame=frame,
         context=context,
         stopped=tuple(history.stopped),
-        prompt_message=_prompt_message(live, prompt.text, context.messages()),
+        prompt_message=_prompt_message(
+            live, _instructions(services, live, frame, context), prompt.text
+        ),
         place=place,
         user_dir=user_dir,
         shell_start=prompt.shell_dir or user_dir,
@@ -125,9 +126,19 @@ def _files(services: Services, turn_log: TurnLog, frame: Frame, where: Where) ->
     return TurnFiles(ports.snapshots, settings, turn_log, where, named, ports.clock)
 
 
-def _prompt_message(live: LiveState, text: str, past: Sequence[Message]) -> Message:
+def _instructions(
+    services: Services, live: LiveState, frame: Frame, context: Context
+) -> str | None:
+    """What the project tells and the conversation does not know; None outside projects."""
+    project = live.place.project
+    if project is None:
+        return None
+    files = services.ports.places.instructions(project, live.user_dir)
+    return news(files, frame.limits.window, context.messages())
+
+
+def _prompt_message(live: LiveState, told: str | None, text: str) -> Message:
     """The live state, the project's instructions when they are news, then the user's words."""
-    told = instructions(live.place.project, live.user_dir, past)
     blocks = (render(live), text) if told is None else (render(live), told, text)
     return Message("user", tuple(TextBlock(block) for block in blocks))
 

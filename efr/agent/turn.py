@@ -105,15 +105,14 @@ class Turn:
         return setting
 
     def _guard_of(self, setting: Setting, account: Account) -> Guard:
-        ports, where = (
-            self._services.ports,
-            Fresh(self._owner.id, setting.user_dir, setting.place.project),
-        )
+        ports = self._services.ports
+        window, project = setting.frame.limits.window, setting.place.project
+        where = Fresh(self._owner.id, setting.user_dir, project, window)
         compactor = Compactor(
             setting.frame,
             setting.context,
             setting.stopped,
-            lambda: fresh_block(where, ports.places, ports.shells),
+            lambda cancel: fresh_block(where, ports.places, ports.shells, cancel),
             ports.ids.new,
         )
         return Guard(setting.frame, setting.context, account, self._owner.breaker, compactor, self)

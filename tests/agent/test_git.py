@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import select
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from efr.agent.git import Git
+from efr.agent.git import Git, GitTooSlow
+from efr.base.cancel import Cancel
 
 
 @pytest.fixture
@@ -21,9 +25,10 @@ def tree(tmp_path: Path) -> Path:
     return root
 
 
-def git(root: Path, *arguments: str) -> None:
+def git(root: Path, *arguments: str, check: bool = True) -> None:
     name = ("-c", "user.name=x", "-c", "user.email=x@example.org")
-    subprocess.run(["git", "-C", str(root), *name, *arguments], check=True)
+    command = ["git", "-C", str(root), *name, *arguments]
+    subprocess.run(command, check=check, capture_output=not check)
 
 
 def status(root: Path) -> list[str]:
@@ -57,3 +62,73 @@ def test_a_status_runs_no_program_of_the_tree(tree: Path) -> None:
     assert not ran.exists()
     git(tree, "status", "--short")
     assert ran.exists()  # and git by itself would have
+
+
+SLOW = "#!/bin/sh\nsleep 1000 &\necho $! > {pid}\nwait\n"
+
+
+def slow_git(folder: Path, limit_s: float) -> Git:
+    """A git that starts a program and waits for it."""
+    (folder / "git").write_text(SLOW.format(pid=folder / "pid"))
+    (folder / "git").chmod(0o755)
+    return Git({"PATH": f"{folder}:/usr/bin:/bin"}, ("/home/u",), limit_s)
+
+
+def assert_gone(pid: int) -> None:
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    with os.fdopen(handle):
+        assert select.select([handle], [], [], 20)[0]
+
+
+def test_a_git_that_is_too_slow_says_so_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git = slow_git(tmp_path, 0.5)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(GitTooSlow, match=r"0\.5 s"):
+        git.status("/")
+    assert_gone(int((tmp_path / "pid").read_text()))
+    assert git.branch("/") is None
+
+
+def test_a_cancel_ends_a_git_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git = slow_git(tmp_path, 1000)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    os.mkfifo(tmp_path / "pid")
+    cancel = Cancel()
+
+    def when_it_runs() -> int:
+        pid = int((tmp_path / "pid").read_text())
+        cancel.cancel()
+        return pid
+
+    with ThreadPoolExecutor(1) as pool:
+        pid = pool.submit(when_it_runs)
+        assert git.status("/", cancel) == []
+        assert_gone(pid.result(timeout=20))
+
+
+def test_a_broken_repository_has_no_status_and_is_no_fault(tree: Path) -> None:
+    for head in ("ref: ", "nonsense\n", "\0\0", ""):
+        (tree / ".git" / "HEAD").write_text(head)
+        assert status(tree) == []
+    (tree / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (tree / ".git" / "index").write_bytes(b"DIRC" + b"\xff" * 100)
+    assert status(tree) == []
+    (tree / ".git" / "index").unlink()
+    (tree / ".git" / "config").write_text("[broken")
+    assert status(tree) == []
+
+
+def test_a_detached_head_and_a_rebase_have_a_status(tree: Path) -> None:
+    git(tree, "checkout", "-q", "--detach")
+    assert status(tree) == ["## HEAD (no branch)"]
+    for branch, text in (("one", "a\n"), ("two", "b\n")):
+        git(tree, "checkout", "-q", "-b", branch, "main")
+        (tree / "a.txt").write_text(text)
+        git(tree, "commit", "-q", "-a", "-m", text)
+    git(tree, "rebase", "one", check=False)
+    assert status(tree) == ["## HEAD (no branch)", "UU a.txt"]
