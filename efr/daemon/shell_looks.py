@@ -61,8 +61,10 @@ class ShellLooks:
         self._look_within(IDLE_LOOK_S)
 
     def exited(self, conversation_id: str, pty_id: str, exit_code: int | None) -> None:
-        """A shell is gone; the next look finds out whether it was the last one."""
+        """A shell is gone; the next looks find out whether it was the last one, and end what it
+        left."""
         self._passed_to.exited(conversation_id, pty_id, exit_code)
+        self._look_within(LOOK_S)
 
     def cwd_changed(self, conversation_id: str, pty_id: str, cwd: str) -> None:
         """A shell stands elsewhere."""

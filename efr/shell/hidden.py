@@ -15,7 +15,7 @@ import threading
 from typing import Final
 
 from efr.base.cancel import Cancel
-from efr.shell import notes
+from efr.shell import notes, terminal
 from efr.shell.answers import check_text, type_answer
 from efr.shell.contract import BusyCommand, CallEnd, CallWatcher, InputWait, ShellCall
 from efr.shell.errors import (
@@ -32,6 +32,7 @@ from efr.shell.left import LeftCommands, describe
 from efr.shell.process import ShellProcess
 from efr.shell.start import ShellDeps, start
 from efr.shell.state import Phase, Run
+from efr.shell.strays import Strays
 from efr.shell.typed import Sentinel, refusal, typed_line
 from efr.shell.waits import InputTracker
 from efr.shell.words import starts_shell
@@ -52,12 +53,18 @@ class HiddenShell:
     """Any thread may call. `run` and `move_to` block; so does `close`."""
 
     def __init__(
-        self, conversation_id: str, start_dir: str, scratch: str | None, deps: ShellDeps
+        self,
+        conversation_id: str,
+        start_dir: str,
+        scratch: str | None,
+        deps: ShellDeps,
+        strays: Strays,
     ) -> None:
         self.conversation_id = conversation_id
         self.pty_id = deps.ids.new()
         self.trusted = frozenset(deps.trusted())
         self._deps = deps
+        self._strays = strays
         self._limits = deps.limits
         self._clock = deps.clock
         self._start_dir = start_dir
@@ -357,7 +364,11 @@ class HiddenShell:
                 self._ended = not self._starting
             self._changed.notify_all()
         if process is not None:
-            self._signal(process, signal.SIGHUP)
+            process.post(lambda master: self._hang_up(process, master))
+
+    def _hang_up(self, process: ShellProcess, master: int) -> None:
+        self._strays.left_by(process.pid, terminal.foreground(master))
+        os.kill(process.pid, signal.SIGHUP)
 
     def kill_unless_gone(self, timeout_s: float) -> bool:
         """Waits until the shell is gone, and kills it when the time is over. Says whether it is
@@ -394,12 +405,15 @@ class HiddenShell:
     def over(self, exit_code: int | None) -> None:
         """The shell is gone (see `process.Owner`)."""
         with self._changed:
-            left = [run for run in self._open_runs if run.left]
+            runs, closing = self._open_runs, self._closing
+            left = [run for run in runs if run.left]
             for run in left:
-                run.left_end = "closed" if self._closing else "shell_exited"
+                run.left_end = "closed" if closing else "shell_exited"
             self._ended = True
             process = self._process
             self._changed.notify_all()
+        if process is not None and runs and not closing:
+            self._strays.left_by(process.pid, runs[0].tracker.group)  # as of the last look
         self._files.remove()
         for run in left:
             if process is not None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from efr.shell.hidden import HiddenShell
 from efr.shell.start import ShellDeps
+from efr.shell.strays import Strays, end_started_below
 
 LOOK_S = 1.0  # how late a command left running may be seen to wait for input
 IDLE_LOOK_S = 60.0  # how late a shell may be closed for being idle
@@ -26,6 +27,7 @@ class Shells:
         self._may_close = may_close
         self._lock = threading.Lock()
         self._shells: dict[str, HiddenShell] = {}
+        self._strays = Strays(deps.clock.monotonic, deps.limits.close_kill_s)
         self._swept = False
         self._stopped = False
 
@@ -44,7 +46,7 @@ class Shells:
                 return shell
             if shell is not None and outdated and not shell.ended:
                 start_dir = shell.cwd
-            new = HiddenShell(conversation_id, start_dir, scratch, self._deps)
+            new = HiddenShell(conversation_id, start_dir, scratch, self._deps, self._strays)
             self._shells[conversation_id] = new
             stopped = self._stopped
         if stopped:
@@ -77,7 +79,8 @@ class Shells:
         return {pid for shell in shells if (pid := shell.pid) is not None}
 
     def tend(self) -> float | None:
-        """Looks at commands left running and closes idle shells. Does not block.
+        """Looks at commands left running, closes idle shells, and ends what outlived one. Does not
+        block.
 
         Returns after how many seconds to look again; None: when a shell has started.
         """
@@ -91,7 +94,7 @@ class Shells:
                 continue  # it goes already: to ask once more would put its kill off
             if idle_s and shell.idle_for(now) >= idle_s and self._may_close(shell.conversation_id):
                 shell.hang_up()
-        if any(shell.restless for shell in shells):
+        if self._strays.tend() or any(shell.restless for shell in shells):
             return LOOK_S
         return IDLE_LOOK_S if any(shell.pid is not None for shell in shells) else None
 
@@ -103,8 +106,8 @@ class Shells:
             shell.close()
 
     def stop_all(self, deadline: float) -> list[str]:
-        """Ends every shell by the monotonic deadline; returns those still there. May be called
-        twice."""
+        """Ends every shell by the monotonic deadline, and all that they started; returns the shells
+        still there. May be called twice."""
         with self._lock:
             self._stopped = True
             shells = list(self._shells.values())
@@ -117,6 +120,8 @@ class Shells:
             left_s = deadline - limits.after_kill_s - self._deps.clock.monotonic()
             if not shell.kill_unless_gone(min(left_s, limits.close_kill_s)):
                 late.append(f"shell of {shell.conversation_id}")
+        if self._swept:
+            end_started_below(self._deps.zsh_dir, limits.stray_grace_s)
         return late
 
     def _sweep(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -18,8 +19,9 @@ from efr.client import connect
 from efr.client.connection import Connection
 from efr.shell.feeder import Feeder
 from efr.shell.screen import TerminalScreen
+from efr.wire import events as ev
 from efr.wire import types as t
-from tests.daemon.test_attach import Left, Screen
+from tests.daemon.test_attach import Left, Screen, one, turn
 from tests.harness.daemon import ROOT, Daemon
 from tests.harness.model_server import ModelServer
 from tests.harness.terminal import Terminal
@@ -179,6 +181,9 @@ def test_status_stop_close_and_a_shell_that_ends(
 def test_the_terminal_is_given_back_on_every_other_way_out(
     efr: Connection, daemon: Daemon, server: ModelServer
 ) -> None:
+    _, events = turn(efr, server, "nohup sleep 1000 >/dev/null 2>&1 & echo pid $!")
+    stays = int(one(events, ev.ToolCallCompleted).output.partition("pid ")[2].split()[0])
+    stray = os.pidfd_open(stays)
     left = Left(efr, server, "vim -u NONE -N -c 'set mouse=a'")
     for number in (signal.SIGTERM, signal.SIGHUP):
         with attached(daemon, left, 60, 12) as terminal:
@@ -194,7 +199,10 @@ def test_the_terminal_is_given_back_on_every_other_way_out(
     assert rows[:2] == ["a line of mine", "efr: the connection to efrd was lost"]
     (segment,) = (daemon.roots.recordings / left.pty_id).iterdir()
     segment.write_bytes(segment.read_bytes() + b"efr\x01\xff\x00\x00\x00torn")
+    assert not select.select([stray], [], [], 0)[0]
     daemon.start()
+    assert select.select([stray], [], [], 15)[0], "nothing goes on by itself"
+    os.close(stray)
     with connect(daemon.env) as again:
         assert left.ended(again).how is t.ShellCommandEnd.SHELL_EXITED
         replayed = Screen(again, left.pty_id, 0)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import select
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 from efr.shell import terminal
 from efr.shell.contract import BusyCommand, CallEnd, InputState, ShellSettings
 from efr.shell.errors import NoSuchCall
+from efr.shell.strays import end_started_below
 from tests.shell.rig import LIMIT_S, LateClock, Rig, World
 
 
@@ -173,6 +179,93 @@ def test_a_command_left_running_that_ends_with_the_shell_is_told(quick: Rig) -> 
     quick.shells.close("c1")
 
     assert quick.heard.wait_for("left_ended") == ("left_ended", "call1", "closed", None)
+
+
+class Ends:
+    """Processes whose pids a command printed."""
+
+    def __init__(self, printed: str) -> None:
+        self._handles = [os.pidfd_open(int(pid)) for pid in printed.split()]
+
+    def __enter__(self) -> Ends:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for handle in self._handles:
+            os.close(handle)
+
+    def there(self) -> list[int]:
+        """Which of them have not ended."""
+        ended, _, _ = select.select(self._handles, [], [], 0)
+        return [at for at, handle in enumerate(self._handles) if handle not in ended]
+
+    def wait(self, at: int) -> None:
+        """Blocks until that one ended."""
+        assert select.select([self._handles[at]], [], [], LIMIT_S)[0]
+
+
+IGNORES = (
+    "nohup sleep 1000 >/dev/null 2>&1 &! echo $!;"  # into the background: stays
+    " sh -c 'trap : HUP INT TERM; setsid -w sleep 1000 & echo $$ $!; wait; wait; wait; sleep 99'"
+)
+
+
+@pytest.mark.parametrize("how", ["closed", "shell_exited"])
+def test_a_command_that_ignores_the_end_of_its_shell_is_killed(world: World, how: str) -> None:
+    clock = LateClock()
+    rig = world.rig(clock=clock)
+    end = rig.run(IGNORES, timeout_s=0.5)
+    assert end.left_running
+    rig.shells.tend()
+    with Ends(end.output) as pids:
+        assert rig.shell.pid is not None
+        if how == "closed":
+            rig.shell.hang_up()
+        else:
+            assert rig.shell.terminal is not None
+            rig.shell.terminal.front()  # the look is over
+            os.kill(rig.shell.pid, 9)
+        assert rig.heard.wait_for("left_ended")[2] == how
+        assert rig.shells.tend() == 1
+        assert pids.there() == [0, 1, 2]
+        clock.late_s = 6
+        rig.shells.tend()
+        pids.wait(1)
+        pids.wait(2)
+        assert pids.there() == [0], "what was started into the background stays"
+        assert rig.shells.tend() is None
+        assert rig.shells.stop_all(clock.monotonic() + 9) == []
+        pids.wait(0)
+
+
+def test_only_what_shells_of_a_directory_started_is_ended(tmp_path: Path) -> None:
+    mark = {"EDITOR": f"{tmp_path}/zsh/1/no-editor"}
+    other = {"EDITOR": f"{tmp_path}/zsh-other/1/no-editor"}
+    parent = (
+        "import subprocess; child = subprocess.Popen(['sleep', '1000'], env={});"
+        "print('started', flush=True); child.wait()"
+    )
+    ours = subprocess.Popen([sys.executable, "-c", parent], env=mark, stdout=subprocess.PIPE)
+    theirs = subprocess.Popen(["sleep", "1000"], env=other)
+    # One that is itself below such a shell ends neither itself nor what is above it.
+    script = (
+        "import sys; from pathlib import Path; from efr.shell.strays import started_below;"
+        "print(started_below(Path(sys.argv[1])))"
+    )
+    argv = ["sh", "-c", '"$@"; :', "sh", sys.executable, "-c", script, f"{tmp_path}/own"]
+    env = {"X": f"{tmp_path}/own/x", "PYTHONPATH": str(Path(__file__).parents[2])}
+    try:
+        assert ours.stdout is not None
+        assert ours.stdout.readline() == b"started\n"
+        assert end_started_below(tmp_path / "zsh", 0) == 2
+        assert ours.wait(LIMIT_S) == -9
+        assert theirs.poll() is None
+        assert end_started_below(tmp_path / "zsh", 0) == 0
+        assert subprocess.check_output(argv, env=env, text=True) == "[]\n"
+    finally:
+        for process in (ours, theirs):
+            process.kill()
+            process.communicate()
 
 
 def test_the_limit_of_a_command_left_running_stops_it(world: World) -> None:
