@@ -33,6 +33,7 @@ _HELD_LIMIT: Final = 1 << 20  # an unfinished string longer than this is noise
 _TITLE_LIMIT: Final = 256  # characters of a title: a window's bar shows fewer
 _KNOWN_LIMIT: Final = 2048  # control sequences whose meaning is kept
 _MOST: Final = 9999  # no count and no column is larger
+_DIGITS: Final = 5  # of a number, enough to see that it is
 
 _CONTROLS: Final = {
     "\b": "backspace",
@@ -180,7 +181,7 @@ class Feeder:
             return (screen.soft_reset if middle + final == "!p" else _nothing), []
         if final == "m":
             return (screen.select_graphic_rendition, _colours(numbers)) if not prefix else _NOTHING
-        values = [min(int(n), _MOST) if n.isdigit() else 0 for n in numbers.split(";")]
+        values = [_number(n) for n in numbers.split(";")]
         if final in "hl" and prefix in ("", "?"):
             return partial(screen.set_modes, values, final == "h", prefix == "?"), []
         if prefix or final not in _CSI:
@@ -202,14 +203,20 @@ def _nothing() -> None:
 _NOTHING: Final[tuple[Callable[..., None], list[int]]] = (_nothing, [])
 
 
+def _number(text: str) -> int:
+    """A parameter, 0 for none. `int` refuses thousands of digits, which anybody can print."""
+    digits = text.lstrip("0")
+    return min(int(digits[:_DIGITS]), _MOST) if digits.isdigit() else 0
+
+
 def _colours(numbers: str) -> list[int]:
     """SGR parameters in the old form: colon forms turned into it, underline colours left out."""
     if ":" not in numbers and "58" not in numbers:
-        return [min(int(n), _MOST) if n else 0 for n in numbers.split(";")]
+        return [_number(n) for n in numbers.split(";")]
     found: list[int] = []
     fields = numbers.split(";")
     while fields:
-        first, *rest = [min(int(n), _MOST) if n else 0 for n in fields.pop(0).split(":")]
+        first, *rest = [_number(n) for n in fields.pop(0).split(":")]
         if first == 58:
             skipped = {"2": 4, "5": 2}.get(fields[0], 0) if fields and not rest else 0
             del fields[:skipped]

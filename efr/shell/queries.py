@@ -8,12 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from efr.shell.scanner import Query
+from efr.shell.scanner import MODES, Query
 
-# What the screen knows of DEC modes: it can say set or reset for these, 0 for the others.
-_KNOWN_MODES: Final = frozenset(
-    (1, 5, 6, 7, 12, 25, 47, 1000, 1002, 1003, 1004, 1005, 1006, 1047, 1048, 1049, 2004, 2026)
-)
 _COLOURS: Final = {10: "cccc/cccc/cccc", 11: "1e1e/1e1e/1e1e"}  # light text on a dark screen
 
 
@@ -38,6 +34,7 @@ def answer(query: Query, modes: Collection[int], cursor: tuple[int, int] | None)
 
 
 def _mode(number: int, modes: Collection[int]) -> int:
-    if number not in _KNOWN_MODES:
+    """Set or reset for those that are kept, 0 for the others."""
+    if number not in MODES:
         return 0
     return 1 if number in modes else 2

@@ -32,7 +32,18 @@ _MOST_RUNS: Final = 64  # kept; an older one is read when somebody looks that la
 _CONTROL_LIMIT: Final = 256  # an unfinished CSI longer than this is noise
 
 ALTERNATE_MODES: Final = frozenset((47, 1047, 1049))
+_MOUSE: Final = frozenset((1000, 1002, 1003))
+_MOUSE_FORMS: Final = frozenset((1005, 1006, 1015))
 _KEYPAD: Final = 66  # has escapes of its own
+# The ones that are kept: a program can name any number.
+MODES: Final = (
+    frozenset((1, 5, 6, 7, 12, 25, _KEYPAD, 1004, 1048, 2004, 2026))
+    | ALTERNATE_MODES
+    | _MOUSE
+    | _MOUSE_FORMS
+)
+# Of these only the last one counts, and to end any ends it, as in xterm.
+_ONE_OF: Final = (ALTERNATE_MODES, _MOUSE, _MOUSE_FORMS)
 _MODES_AT_START: Final = frozenset((7, 25))  # autowrap, and the cursor shows
 QueryKind = Literal["device", "device2", "status", "cursor", "cursor_dec", "mode", "colour"]
 
@@ -211,12 +222,20 @@ class Scanner:
         prefix, numbers, middle, final = csi.groups()
         end = base + csi.end()
         if prefix == b"?" and not middle and final in b"hl":
-            modes = frozenset(int(n) for n in numbers.split(b";") if n and b":" not in n)
-            self.modes = self.modes | modes if final == b"h" else self.modes - modes
+            for number in numbers.split(b";"):
+                self._set(number, final == b"h")
+        elif not prefix and middle + final == b"!p":  # DECSTR
+            self.modes = self.modes - {1, 6, _KEYPAD} | _MODES_AT_START
         if prefix == b"?" and middle == b"$" and final == b"p" and numbers.isdigit():
             return Query("mode", end, int(numbers))
         kind = _CSI_QUERIES.get(prefix + numbers + middle + final)
         return Query(kind, end) if kind else None
+
+    def _set(self, number: bytes, on: bool) -> None:
+        mode = int(number) if number.isdigit() else 0
+        if mode in MODES:
+            group = next((one for one in _ONE_OF if mode in one), frozenset((mode,)))
+            self.modes = self.modes - group | ({mode} if on else frozenset())
 
 
 def _colour_query(body: bytes, end: int, bell: bool) -> Query | None:

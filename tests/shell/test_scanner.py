@@ -137,6 +137,12 @@ def test_modes_and_the_alternate_screen_are_known() -> None:
         b"\x1b[?1049;2004l",
         b"\x1b[?47h",
         b"\x1bc",
+        b"\x1b[?1049h\x1b[?1047h\x1b[?47l",
+        b"\x1b[?1000h\x1b[?1002h\x1b[?1006h",  # xterm has one way of the mouse at a time
+        b"\x1b[?1003l\x1b[?1015h",
+        b"\x1b[?1;6;66h\x1b[?7;25l",
+        b"\x1b[!p",
+        b"\x1b[?" + b"1" * 200 + b"h\x1b[?3h\x1b[?4711;1016h",
     ):
         scanner.feed(piece)
         states.append((scanner.alternate, sorted(scanner.modes)))
@@ -147,6 +153,12 @@ def test_modes_and_the_alternate_screen_are_known() -> None:
         (False, [7]),
         (True, [7, 47]),
         (False, [7, 25]),
+        (False, [7, 25]),
+        (False, [7, 25, 1002, 1006]),
+        (False, [7, 25, 1015]),
+        (False, [1, 6, 66, 1015]),
+        (False, [7, 25, 1015]),
+        (False, [7, 25, 1015]),
     ]
 
 

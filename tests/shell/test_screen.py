@@ -224,7 +224,11 @@ SCREENS = [
     (b"\x1b[3;5r\x1b[?6h\x1b[1;1Hx\x1b[?6l", ["", "", "x"], (0, 0)),
     (b"\x1b[2;3r\x1b[3;1Ha\r\nb\r\nc", ["", "b", "c"], (1, 2)),
     (b"\xc3", ["\ufffd"], (1, 0)),
-]
+    (b"\x1b[000000000003Ga", ["  a"], (3, 0)),
+    # Python reads no number of more than 4300 digits.
+    (b"\x1b[%bGa\x1b[?%bh\x1b[38;5;%bmb\x1b[4:%bm" % ((b"9" * 5000,) * 4), [" " * 39 + "a", "b"],
+     (1, 1)),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ _TOKEN: Final = re.compile(
 _STRING_STOP: Final = re.compile(r"[\x07\x18\x1a\x1b]")
 _HELD_LIMIT: Final = 4096  # characters of an unfinished sequence; a longer one is noise
 
+_MODE: Final = re.compile("[0-9]{1,9}")  # `int` refuses thousands of digits
+
 _FINALS: Final = frozenset("@ABCDEFGHIJKLMPSTXZ`abdefgmrsu")
 _ESCAPES: Final = frozenset("78DEHM=>")
 _ALTERNATE: Final = frozenset((47, 1047, 1049))
@@ -104,7 +106,7 @@ class Passing:
 
     def _modes(self, prefix: str, numbers: str, final: str) -> str | None:
         """Those that may change, and what the alternate screen becomes."""
-        asked = [int(number) for number in numbers.split(";") if number.isdecimal()]
+        asked = [int(number) for number in numbers.split(";") if _MODE.fullmatch(number)]
         if prefix == "":
             return _set("", [one for one in asked if one in _PLAIN_MODES], final)
         if prefix != "?":
