@@ -15,6 +15,9 @@ from efr.wire import types as t
 KEY_MODES: Final = (1, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 2004)
 KEYPAD: Final = 66
 
+# From here on, as of what has more than one code point, terminals draw some characters joined or
+# wider than others do: flags, skin tones, families.
+_EMOJI: Final = "\U0001f000"
 _BEGIN: Final = "\x1b[?2026h\x1b[?25l\x1b[m\x1b(B\x1b[4l\x1b[20l\x1b[?6l\x1b[?7l\x1b[r\x1b[H\x1b[2J"
 _END: Final = "\x1b[m\x1b[?7h"
 _Style = tuple[t.Color | None, t.Color | None, bool, bool, bool, bool]
@@ -27,7 +30,9 @@ def paint(shown: t.ScreenSnapshot, columns: int, rows: int) -> bytes:
         if row.cells:
             out.append(f"\x1b[{y + 1};1H{_row(row.cells[:columns], columns)}")
     cursor = shown.cursor
-    keys = [f"\x1b[?{mode}{'h' if mode in shown.modes else 'l'}" for mode in KEY_MODES]
+    # All off first: to end one way of the mouse ends the others, in xterm and those like it.
+    keys = [f"\x1b[?{';'.join(map(str, KEY_MODES))}l"]
+    keys += [f"\x1b[?{mode}h" for mode in KEY_MODES if mode in shown.modes]
     keys.append("\x1b=" if KEYPAD in shown.modes else "\x1b>")
     place = f"\x1b[{min(cursor.row, rows - 1) + 1};{min(cursor.col, columns - 1) + 1}H"
     end = ("" if cursor.hidden else "\x1b[?25h") + "\x1b[?2026l"
@@ -37,6 +42,7 @@ def paint(shown: t.ScreenSnapshot, columns: int, rows: int) -> bytes:
 def _row(cells: tuple[t.Cell, ...], columns: int) -> str:
     out, before = [], None
     is_second = False  # half of a wide character
+    is_lost = False  # terminals differ in how far the last cell moved the cursor
     for x, cell in enumerate(cells):
         if is_second:
             is_second = False
@@ -48,6 +54,9 @@ def _row(cells: tuple[t.Cell, ...], columns: int) -> str:
         if style != before:
             out.append(_style(style))
             before = style
+        if is_lost:
+            out.append(f"\x1b[{x + 1}G")
+        is_lost = len(cell.text) > 1 or cell.text >= _EMOJI
         out.append(visible_text(cell.text, keep_format=True) or " ")
     return "".join(out)
 

@@ -63,6 +63,10 @@ def test_what_does_more_than_draw_does_not(data: bytes, passed: bytes) -> None:
     assert Passing().feed(data) == passed
 
 
+def test_a_mode_of_more_digits_than_an_int_may_have_is_left_out() -> None:
+    assert Passing().feed(b"\x1b[?" + b"9" * 5000 + b";25hx") == b"\x1b[?25hx"
+
+
 def test_every_split_passes_the_same() -> None:
     data = b"".join([*PASSES, *(row[1] for row in CHANGED)])
     whole = Passing().feed(data)
@@ -149,7 +153,47 @@ def test_a_snapshot_is_drawn_over_whatever_was_there() -> None:
     data = paint(snapshot, 10, 3)
     assert b"\x1b[?1h" in data
     assert b"\x1b=" in data
-    assert all(b"\x1b[?%dl" % mode in data for mode in KEY_MODES if mode != 1)
+    assert b"\x1b[?1;1000;1002;1003;1004;1005;1006;1015;2004l" in data
+
+
+def test_the_ways_of_the_mouse_are_set_when_all_are_off() -> None:
+    """To end one of them ends all of them, in xterm and those like it."""
+    snapshot = t.ScreenSnapshot(
+        size=t.Size(cols=2, rows=1),
+        cursor=t.CursorPos(row=0, col=0),
+        rows=(),
+        modes=(1000, 1006, 2004),
+    )
+    data = paint(snapshot, 2, 1)
+    assert max(data.rfind(b"%dl" % mode) for mode in KEY_MODES) < data.index(b"\x1b[?1000h")
+    assert b"\x1b[?1006h" in data
+
+
+@pytest.mark.parametrize(
+    ("text", "is_lost"),
+    [
+        ("a", False),
+        ("é", False),
+        ("漢", False),
+        ("☺", False),
+        ("e\u0301", True),
+        ("❤\ufe0f", True),
+        ("1\ufe0f\u20e3", True),
+        ("👍", True),  # a skin tone may follow in the next cell
+        ("🇩", True),
+        ("👩\u200d", True),
+        ("क\u094d", True),
+    ],
+)
+def test_the_cursor_is_placed_after_what_terminals_draw_differently(
+    text: str, is_lost: bool
+) -> None:
+    row = t.RowCells(cells=(t.Cell(text=text), t.Cell(text="b")))
+    snapshot = t.ScreenSnapshot(
+        size=t.Size(cols=2, rows=1), cursor=t.CursorPos(row=0, col=0), rows=(row,)
+    )
+    assert f"{text}\x1b[2Gb" in (drawn := paint(snapshot, 2, 1).decode()) or not is_lost
+    assert f"{text}b" in drawn or is_lost
 
 
 @pytest.mark.parametrize(
