@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from efr.policy.lines.pieces import ASSIGNMENT
 from efr.policy.lines.split import LineWord, split_line
 
 Words = Sequence[LineWord]
@@ -67,7 +68,6 @@ _SHELLS: Final = frozenset(("sh", "bash", "zsh", "dash", "ksh", "mksh", "fish", 
 _TEXT_OPTION: Final = re.compile(r"-[A-Za-z]*c|--command")
 _SPLIT_OPTION: Final = re.compile(r"-[A-Za-z]*S|--split-string=?")
 _EXEC: Final = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
-_ASSIGNMENT: Final = re.compile(r"[^\W\d]\w*\+?=")  # zsh takes letters of any script
 _DEEPEST: Final = 4  # texts in texts, wrappers in wrappers
 _MOST: Final = 200  # programs of one line
 
@@ -110,7 +110,7 @@ def without_prefix(words: Words) -> Words:
     """The words from the program on: behind assignments and reserved words."""
     at = 0
     while at < len(words) and (
-        words[at].text in RESERVED or _ASSIGNMENT.match(words[at].text) is not None
+        words[at].text in RESERVED or ASSIGNMENT.match(words[at].text) is not None
     ):
         at += 1
     return words[at:]
@@ -134,7 +134,7 @@ def _behind_wrapper(words: Words, valued: frozenset[str], count: int) -> Words:
             break
         if text.startswith("-") and text != "-":
             at += 2 if text in valued else 1
-        elif _ASSIGNMENT.match(text):
+        elif ASSIGNMENT.match(text):
             at += 1
         else:
             break

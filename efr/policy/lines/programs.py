@@ -15,10 +15,10 @@ from efr.policy.lines import options as line_options
 from efr.policy.lines.inner import base_name, surely_behind
 from efr.policy.lines.options import Given, Options, read_options
 from efr.policy.lines.paths import PathList
+from efr.policy.lines.pieces import ASSIGNMENT
 from efr.policy.lines.split import LineWord, split_line
 from efr.policy.needs import Access, PathUse
 
-_ASSIGNMENT: Final = re.compile(r"[^\W\d]\w*\+?=")  # zsh takes letters of any script
 _NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?[smhd]?")
 _MOST_INNER: Final = 8  # programs looked at behind one wrapper
 
@@ -94,7 +94,7 @@ def _sure_program(words: Words) -> Words | None:
 
 def may_be_program(text: str) -> bool:
     """Whether a word behind a wrapper can be its program: no option, assignment or number."""
-    is_value = _ASSIGNMENT.match(text) or _NUMBER.fullmatch(text)
+    is_value = ASSIGNMENT.match(text) or _NUMBER.fullmatch(text)
     return not (text.startswith("-") or is_value)
 
 

@@ -9,16 +9,23 @@ on is `efr.policy.reader`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
+
+from efr.policy.lines.braces import Brace
+from efr.policy.lines.pieces import LineCommand, LineWord, OpenCommand, OpenWord
+
+__all__ = ["LineCommand", "LineWord", "Split", "split_line"]
 
 _DEEPEST: Final = 200  # openings inside openings; no person nests that far
 _MOST_READINGS: Final = 6  # of texts inside others; each may go to the end of the line
 MOST_STEPS: Final = 3000  # parts of words, blanks, operators: what is split in some milliseconds
 
 _BREAKS: Final = frozenset(" \t\n;&|<>(){}`")
-_ENDS: Final = frozenset("\n;&|{}")  # of a command, wherever they stand outside quotes
+_ENDS: Final = frozenset("\n;&|")  # of a command, wherever they stand outside quotes
+_BEFORE_BRACE: Final = frozenset(" \t\n;&|<>()`")  # what a brace of a group may stand beside
+_MOST_KEPT: Final = 8  # commands that may go on behind a brace; real lines have one or two
 _PATTERN: Final = frozenset("*?[~^#")
 _HOME: Final = re.compile(r"~(?=[/\s;&|<>(){}`]|\Z)|\$(?:HOME\b|\{HOME\})(?=[/\s\"';&|<>(){}`]|\Z)")
 _HOME_IN_DOUBLE: Final = re.compile(r"\$(?:HOME\b|\{HOME\})(?=[/\"]|\Z)")
@@ -36,7 +43,6 @@ _HERE_PLAIN: Final = re.compile(
 )
 _WRITES: Final = re.compile(r"&>>?[|!]?|>>?[|!]|>>?&|>&|<>|>>?")
 _ANSI: Final = re.compile(r"\$'(?:\\.|[^'\\])*(?:'|\Z)", re.DOTALL)
-_ASSIGNMENT: Final = re.compile(r"[^\W\d]\w*\+?=")  # zsh takes letters of any script
 
 Frame = Literal[
     "document", "substitution", "group", "tick", "double", "parameter", "double_parameter"
@@ -44,37 +50,6 @@ Frame = Literal[
 _OWN_COMMANDS: Final = frozenset(("substitution", "group", "tick"))
 _PARENTHESES: Final = frozenset(("substitution", "group"))
 _PARAMETERS: Final = frozenset(("parameter", "double_parameter"))
-
-
-@dataclass(frozen=True)
-class LineWord:
-    """A word without its quotes; `~` and `$HOME` at its start are the home."""
-
-    text: str
-    expansion: bool = False  # it holds a value that the line does not show
-    pattern_at: int | None = None  # where in the text an unquoted pattern starts
-
-    def tail(self, start: int) -> LineWord:
-        """The rest of the word, its pattern moved along."""
-        at = None if self.pattern_at is None else max(self.pattern_at - start, 0)
-        return LineWord(self.text[start:], self.expansion, at)
-
-
-@dataclass(frozen=True)
-class LineCommand:
-    """One command that may run, and the files of its redirections."""
-
-    words: tuple[LineWord, ...]
-    reads: tuple[LineWord, ...] = ()
-    writes: tuple[LineWord, ...] = ()
-    truncates: tuple[LineWord, ...] = ()  # those of the writes that empty the file first
-
-    def after_assignments(self) -> tuple[LineWord, ...]:
-        """The words from the program on."""
-        at = 0
-        while at < len(self.words) and _ASSIGNMENT.match(self.words[at].text):
-            at += 1
-        return self.words[at:]
 
 
 @dataclass(frozen=True)
@@ -94,55 +69,6 @@ def split_line(line: str, home: str) -> Split:
     return Split(tuple(splitter.commands), splitter.opaque, splitter.cut)
 
 
-@dataclass
-class _Word:
-    """A word being read."""
-
-    parts: list[str] = field(default_factory=list)
-    size: int = 0
-    expansion: bool = False
-    pattern_at: int | None = None
-
-    def add(self, text: str) -> None:
-        self.parts.append(text)
-        self.size += len(text)
-
-    def done(self) -> LineWord:
-        return LineWord("".join(self.parts), self.expansion, self.pattern_at)
-
-
-@dataclass
-class _Command:
-    """A command being read; `target` is where the next word goes."""
-
-    words: list[LineWord] = field(default_factory=list)
-    reads: list[LineWord] = field(default_factory=list)
-    writes: list[LineWord] = field(default_factory=list)
-    truncates: list[LineWord] = field(default_factory=list)
-    target: Literal["words", "reads", "writes", "truncates", "nothing"] = "words"
-    word: _Word | None = None
-
-    def end_word(self) -> None:
-        if self.word is None:
-            return
-        word, target = self.word.done(), self.target
-        self.word, self.target = None, "words"
-        if target == "words":
-            self.words.append(word)
-        elif target == "reads":
-            self.reads.append(word)
-        elif target != "nothing" and word.text != "/dev/null":
-            self.writes.append(word)
-            if target == "truncates":
-                self.truncates.append(word)
-
-    def done(self) -> LineCommand:
-        self.end_word()
-        return LineCommand(
-            tuple(self.words), tuple(self.reads), tuple(self.writes), tuple(self.truncates)
-        )
-
-
 class _Splitter:
     """A position, the command being read, and what encloses it."""
 
@@ -158,11 +84,11 @@ class _Splitter:
         self._is_document = is_document
         self._home = home
         self._at = 0
-        self._command = _Command()
+        self._command = OpenCommand()
         # Each with the command outside of it.
-        self._frames: list[tuple[Frame, _Command]] = []
+        self._frames: list[tuple[Frame, OpenCommand]] = []
         if is_document:
-            self._frames.append(("document", _Command()))
+            self._frames.append(("document", OpenCommand()))
         self._open_ticks = 0
         self._open_parentheses = 0
         # Documents whose text starts on the next line; None: where it ends cannot be told.
@@ -246,22 +172,45 @@ class _Splitter:
             self._end_command()
             self._close_parenthesis()
             self._at += 1
+        elif sign in "{}":
+            self._brace(sign)
         elif sign in _ENDS:
-            self.opaque = self.opaque or sign in "{}"
             self._end_command()
             self._at += 1
         else:
             self._plain(sign)
 
+    def _brace(self, sign: str) -> None:
+        """A sign of a word, or of a group, or of one of the two and nobody can tell.
+
+        Within a word `{` is text, and `}` too unless the word ends there.
+        """
+        self.opaque = True
+        command, word = self._command, self._command.word
+        touches = self._text[self._at + 1 : self._at + 2] not in ("", *_BEFORE_BRACE)
+        if sign == "}" and word is not None and (word.depth or touches):
+            word.add_brace(Brace.CLOSE)
+        elif sign == "}" and touches and command.has_begun:
+            self._word().add_brace(Brace.CLOSE)
+        elif sign == "{" and (word is not None or (touches and command.has_begun)):
+            if command.may_begin_group():
+                self._read_again(self._text[self._at + 1 :], is_document=False)
+            self._word().add_brace(Brace.OPEN)
+        else:
+            self._end_command(Brace.OPEN if sign == "{" else Brace.CLOSE)
+        self._at += 1
+
     def _plain(self, sign: str) -> None:
-        if self._command.word is None and (home := self._home_here()) is not None:
+        word = self._command.word
+        is_new = word is None or word.is_new
+        if is_new and (home := self._home_here()) is not None:
             self._take_home(home)
             return
         self.opaque = self.opaque or sign == "!"
         self._may_skip = self._may_skip and (sign != "#" or self._command.word is not None)
         word = self._word()
         if run := _PLAIN_RUN.match(self._text, self._at):
-            word.add(run[0])
+            self._add_run(word, run[0])
             self._at = run.end()
             return
         if sign in _PATTERN and word.pattern_at is None and not self._is_inner_home():
@@ -269,6 +218,17 @@ class _Splitter:
         run = _PATTERN_RUN.match(self._text, self._at)
         word.add(sign if run is None else run[0])
         self._at = self._at + 1 if run is None else run.end()
+
+    def _add_run(self, word: OpenWord, text: str) -> None:
+        """Plain text; commas inside braces lie between names."""
+        if not word.depth:
+            word.add(text)
+            return
+        for at, piece in enumerate(text.split(",")):
+            if at:
+                word.add_brace(Brace.COMMA)
+            if piece:
+                word.add(piece)
 
     def _home_here(self) -> re.Match[str] | None:
         """The home at the start of a word, also by the name of the user, mostly its last part."""
@@ -295,7 +255,7 @@ class _Splitter:
         text, at = self._text, self._at
         home = _HOME.match(text, at)
         word = self._word()
-        if home and not word.size and not word.expansion:
+        if home and (not word.size or word.is_new) and not word.expansion:
             self._take_home(home)
             return
         self.opaque = word.expansion = True
@@ -353,11 +313,11 @@ class _Splitter:
             word.add(sign if run is None else run[0])
             self._at = at + 1 if run is None else run.end()
 
-    def _dollar_in_double(self, word: _Word) -> None:
+    def _dollar_in_double(self, word: OpenWord) -> None:
         text, at = self._text, self._at
         home = _HOME_IN_DOUBLE.match(text, at)
         self.opaque = True
-        if home and not word.size and not word.expansion:
+        if home and (not word.size or word.is_new) and not word.expansion:
             word.add(self._home)
             self._at = home.end()
             return
@@ -456,9 +416,9 @@ class _Splitter:
 
     # -- nesting
 
-    def _word(self) -> _Word:
+    def _word(self) -> OpenWord:
         if self._command.word is None:
-            self._command.word = _Word()
+            self._command.word = OpenWord()
         return self._command.word
 
     def _open(self, frame: Frame, size: int) -> None:
@@ -467,7 +427,7 @@ class _Splitter:
             self._word()
         self._frames.append((frame, self._command))
         if frame in _OWN_COMMANDS:
-            self._command = _Command()
+            self._command = OpenCommand()
         self._count(frame, 1)
         self._at += size
 
@@ -491,11 +451,18 @@ class _Splitter:
             self._close()
         self._close()
 
-    def _end_command(self) -> None:
-        done = self._command.done()
+    def _end_command(self, brace: Brace | None = None) -> None:
+        """`brace`: what ends it; with other options of zsh the words before and behind are one."""
+        command = self._command
+        touches = command.word is not None and command.target == "words"
+        done = command.done()
         if done.words or done.reads or done.writes:
             self.commands.append(done)
-        self._command = _Command()
+        self.cut = self.cut or command.cut or len(command.kept) > _MOST_KEPT
+        kept = command.kept if brace is None else command.kept_over(brace, touches=touches)
+        if brace is None:
+            self.commands += [LineCommand(tuple(words)) for words in kept]
+        self._command = OpenCommand(kept=[] if brace is None else kept)
 
 
 def _end_of(document: re.Match[str], text: str, at: int) -> re.Match[str] | None:

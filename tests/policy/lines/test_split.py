@@ -48,6 +48,47 @@ def test_commands(line: str, expected: list[list[str]]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        # braces in a word: the names that they stand for
+        ("cat {} ~/a", [["cat", "{}", f"{HOME}/a"]]),
+        ("find . -exec cp {} ~/a \\;", [["find", ".", "-exec", "cp", "{}", f"{HOME}/a", ";"]]),
+        ("xargs -I {} rm {} a", [["xargs", "-I", "{}", "rm", "{}", "a"]]),
+        ("cat {a,b} c", [["cat", "a", "b", "c"]]),
+        ("cat x{a,{b,c}d}y{1..3} z", [["cat", *(f"x{a}y{n}" for a in ("a", "bd", "cd")
+                                                for n in "123"), "z"]]),
+        ("cat {~/a,$HOME/b,\"$HOME\"/c}", [["cat", *(f"{HOME}/{name}" for name in "abc")]]),
+        ("cat ~/.s{sh/a,x}", [["cat", f"{HOME}/.ssh/a", f"{HOME}/.sx"]]),
+        ("cat {'a,b',c\\,d}", [["cat", "a,b", "c,d"]]),
+        ("cat '{a,b}' {a {a,b {x} }", [["cat", "{a,b}", "{a", "{a,b", "{x}"],
+                                       ["cat", "{a,b}", "{a", "{a,b", "{x}", "}"]]),
+        ("cat a}{b,c}", [["cat", "a}b", "a}c"]]),
+        ("cat {3..1..2} {a..c} {1..999}", [["cat", "3", "1", "a", "b", "c", "*"]]),
+        ("r{m,x} a", [["rm", "rx", "a"]]),
+        ("for i in {1..2}; do rm $i; done", [["for", "i", "in", "1", "2"], ["do", "rm", "i"],
+                                             ["done"]]),
+        # braces that may be a group as well
+        ("{ls a}", [["ls", "a"], ["ls", "a}"]]),
+        ("ls a}b }c d", [["ls", "a}b", "}c", "d"]]),
+        ("ls a}; cd b", [["ls", "a"], ["ls", "a}"], ["cd", "b"]]),
+        ("if x { rm a }", [["if", "x"], ["rm", "a"], ["if", "x", "{", "rm", "a", "}"],
+                           ["rm", "a", "}"]]),
+        ("if x {rm a}", [["rm", "a"], ["rm", "a}"], ["if", "x", "{rm", "a"],
+                         ["if", "x", "{rm", "a}"]]),
+    ],
+)  # fmt: skip
+def test_braces(line: str, expected: list[list[str]]) -> None:
+    assert sorted(words(line)) == sorted(expected)
+
+
+def test_braces_that_stand_for_too_many_names_cut_the_line() -> None:
+    assert split_line("cat " + "{a,b}" * 9, HOME).cut
+    assert split_line("cat " + "{" * 2000, HOME).cut
+    assert split_line("cat " + "x } " * 20, HOME).cut
+    assert not split_line("cat " + "{a,b} " * 200, HOME).cut
+
+
+@pytest.mark.parametrize(
     ("line", "reads", "writes"),
     [
         ("a < in > out", ["in"], ["out"]),
@@ -59,6 +100,7 @@ def test_commands(line: str, expected: list[list[str]]) -> None:
         ("> ~/x", [], [f"{HOME}/x"]),
         ("(a) > x", [], ["x"]),
         ("a 12>x", [], ["x"]),
+        ("a < {in,~/b} > out{1,2}", ["in", f"{HOME}/b"], ["out1", "out2"]),
     ],
 )
 def test_redirections(line: str, reads: list[str], writes: list[str]) -> None:
