@@ -18,7 +18,7 @@ _SPENT: Final = "enforced_spend_limit_reached"  # money, not time, is missing
 
 def judge_status(status: int, facts: ErrorFacts, model: str, wait_s: float | None) -> Verdict:
     """What a status other than 2xx means for a POST."""
-    api = err.ApiError(status, facts.type, facts.message)
+    api = err.ApiError(status, facts.type, facts.message, facts.foreign)
     match status:
         case 400 if facts.message.startswith(_TOO_LONG):
             return Verdict(err.ContextOverflow(facts.message))

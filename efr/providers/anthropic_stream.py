@@ -116,6 +116,8 @@ class MessagesReader:
                 raise self._read_error(value)
             case "ping":
                 pass
+            case _ if value.get("error"):  # of a proxy in between that knows no events
+                raise self._read_error(value)
             case kind:
                 log.debug("unknown event %.*s", _SHOWN_TYPE_CHARS, kind)
                 yield Raw(value)

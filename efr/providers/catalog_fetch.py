@@ -38,6 +38,7 @@ from efr.providers.retry import (
     Judge,
     Sender,
     Verdict,
+    refusal_of,
     send_once,
     send_with_retries,
     server_wait_s,
@@ -149,7 +150,7 @@ def check_key(sender: Sender, url: str, headers: Callable[[Token], Headers]) -> 
     def check(key: str, cancel: Cancel) -> None:
         token = Token(key)
         call = HttpCall("GET", url, {**headers(token), **_JSON}, deadline_s=DEADLINE_S)
-        send_once(sender, call, cancel, _judge(sender, token)).finish()
+        _value(send_once(sender, call, cancel, _judge(sender, token)))  # a page takes any key
 
     return check
 
@@ -189,16 +190,25 @@ class _Lists:
             return None
         self.keys.list_answered(self.generation, refused=False)
         tag = answer.header("etag")
-        try:
-            return parse(answer.read_all().decode("utf-8", "replace")), tag
-        except NotJson as exc:
-            raise DecodeFailed(str(exc)) from exc
+        return _value(answer), tag
+
+
+def _value(answer: HttpAnswer) -> Json:
+    """The parsed body. Raises DecodeFailed, and ApiError when it is a web page."""
+    text = answer.read_all().decode("utf-8", "replace")
+    try:
+        return parse(text)
+    except NotJson as exc:
+        page = error_facts.page_words(text)
+        if page is not None:
+            raise ApiError(answer.status, "no_json", page, foreign=True) from exc
+        raise DecodeFailed(str(exc)) from exc
 
 
 def _judge(sender: Sender, token: Token | None) -> Judge:
     def judge(answer: HttpAnswer, body: bytes) -> Verdict:
         secret = None if token is None else token.secret
-        facts = error_facts.read_body(body, answer.reason, secret)
+        facts = error_facts.read_refusal(refusal_of(answer, body), secret)
         wait_s = server_wait_s(answer.header, sender.clock.now_us())
         match answer.status:
             case 401:
@@ -208,7 +218,7 @@ def _judge(sender: Sender, token: Token | None) -> Judge:
             case 529:
                 return Verdict(Overloaded(), again=True, wait_s=wait_s)
             case status:
-                error = ApiError(status, facts.code or facts.type, facts.message)
+                error = ApiError(status, facts.code or facts.type, facts.message, facts.foreign)
                 return Verdict(error, again=status in SAFE_TO_REPEAT, wait_s=wait_s)
 
     return judge

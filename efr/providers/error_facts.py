@@ -6,6 +6,8 @@ the key before it enters an error.
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -13,9 +15,18 @@ from typing import Final
 from efr.providers.canonical import Json
 from efr.providers.errors import ProviderError
 from efr.providers.provider_json import NotJson, compact, parse
+from efr.providers.server_values import safe_url
 
 MESSAGE_MAX_CHARS: Final = 1000
+_PAGE_MAX_CHARS: Final = 200  # a title is shorter
 KEY_PLACEHOLDER: Final = "[key]"
+_PAGE_READ_CHARS: Final = 16 * 1024  # where its title stands
+_NO_SUCH_PATH: Final = (404, 405)
+_PAGE: Final = re.compile(r"\s*<(?:!doctype\b|!--|\?xml\b|[a-z]+\b)", re.IGNORECASE)
+_TITLE: Final = re.compile(r"<(title|h1)\b[^>]*>([^<]*)", re.IGNORECASE)
+_UNSEEN: Final = re.compile(
+    r"<(script|style)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>", re.IGNORECASE | re.DOTALL
+)
 
 ReadError = Callable[[Json], ProviderError]
 """Makes the class of an error out of an event or an error object."""
@@ -31,20 +42,47 @@ class ErrorFacts:
     detail_code: str | None = None  # details.error_code of Anthropic
     resets_at: float | None = None  # seconds since 1970
     resets_in_s: float | None = None
+    foreign: bool = False  # no answer of the API: a page, a redirect, a server without such a path
 
     @property
     def names(self) -> frozenset[str]:
         return frozenset(name for name in (self.code, self.type) if name)
 
 
-def read_body(body: bytes, reason: str, secret: str | None) -> ErrorFacts:
+@dataclass(frozen=True)
+class Refusal:
+    """An answer whose status is no success."""
+
+    status: int
+    reason: str
+    body: bytes
+    location: str | None = None  # where it redirects to
+
+
+def read_refusal(refusal: Refusal, secret: str | None) -> ErrorFacts:
     """The facts of an error body of any known shape; the status reason when it has none."""
-    text = body.decode("utf-8", "replace")
+    if refusal.location is not None and 300 <= refusal.status < 400:
+        told = f"it redirects to {safe_url(refusal.location)}, where no key is sent"
+        return ErrorFacts(_scrub(told, secret), foreign=True)
+    text = refusal.body.decode("utf-8", "replace")
     try:
         value = parse(text)
     except NotJson:
-        return ErrorFacts(_scrub(text.strip() or reason, secret))
-    return read_value(value, reason, secret)
+        page = page_words(text)
+        told = page or text.strip() or refusal.reason
+        foreign = refusal.status in _NO_SUCH_PATH or (page is not None and refusal.status < 500)
+        return ErrorFacts(_scrub(told, secret), foreign=foreign)
+    return read_value(value, refusal.reason, secret)
+
+
+def page_words(text: str) -> str | None:
+    """What a web page is about; None for anything else."""
+    text = text[:_PAGE_READ_CHARS]
+    if _PAGE.match(text) is None:
+        return None
+    found = _TITLE.search(text)
+    words = found[2] if found is not None and found[2].strip() else _UNSEEN.sub(" ", text)
+    return f"a web page ({' '.join(html.unescape(words).split())[:_PAGE_MAX_CHARS]})"
 
 
 def read_value(value: Json, reason: str, secret: str | None) -> ErrorFacts:

@@ -60,13 +60,19 @@ class UnknownModel(ProviderError):
 
 
 class ApiError(ProviderError):
-    """Any other answer; status is None for an error inside a stream."""
+    """Any other answer; status is None for an error inside a stream.
 
-    def __init__(self, status: int | None, code: str | None, message: str) -> None:
-        super().__init__(status, code, message)
+    foreign: it is not an answer of the API at all, such as a web page; the base URL may be wrong.
+    """
+
+    def __init__(
+        self, status: int | None, code: str | None, message: str, foreign: bool = False
+    ) -> None:
+        super().__init__(status, code, message, foreign)
         self.status = status
         self.code = code
         self.message = message
+        self.foreign = foreign
 
 
 class TransportFailed(ProviderError):

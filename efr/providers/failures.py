@@ -23,6 +23,13 @@ LOGIN_COMMANDS: Final[Mapping[str, str]] = {
     "compatible": "efr login compatible",
 }
 
+BASE_URLS: Final[Mapping[str, str]] = {
+    "openai": "openai.subscription_base_url",
+    "openai-api": "openai.api_base_url",
+    "anthropic-api": "anthropic.base_url",
+    "compatible": "compatible.base_url",
+}
+
 
 def error_body(error: err.ProviderError, provider: str) -> t.ErrorBody:
     """The body of a failed turn, or of a refused method."""
@@ -79,6 +86,9 @@ def _technical(error: err.ProviderError, provider: str) -> str:
     match error:
         case err.ApiError(status=None, message=message):
             return f"{provider}: {message}"
+        case err.ApiError(status=status, message=message, foreign=True) if provider in BASE_URLS:
+            told = f"{provider} answered {status}: {message}"
+            return f"{told}: is {BASE_URLS[provider]} the address of the API?"
         case err.ApiError(status=status, message=message):
             return f"{provider} answered {status}: {message}"
         case err.TransportFailed(cause=cause, sent=False):

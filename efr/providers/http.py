@@ -31,6 +31,7 @@ from efr.providers.errors import DecodeFailed, TransportFailed
 SILENCE_LIMIT_S: Final = 300.0  # a reasoning model may say nothing for minutes
 IDLE_LIMIT_S: Final = 90.0  # below what load balancers keep, so a reused connection is alive
 BODY_LIMIT_BYTES: Final = 16 * 2**20  # of an answer held in memory
+_INTERIM_MAX: Final = 32  # servers send one, or one for every some seconds of work
 _IDLE_MAX: Final = 8  # idle connections per server; more conversations than that rarely pause
 _READ_BYTES: Final = 64 * 1024
 _DRAIN_S: Final = 0.1  # how long the end of a finished answer may take before we close instead
@@ -66,6 +67,19 @@ def join_url(base: str, path: str, query: str = "") -> str:
     parts = urlsplit(base)
     queries = "&".join(text for text in (parts.query, query) if text)
     return parts._replace(path=parts.path.rstrip("/") + path, query=queries, fragment="").geturl()
+
+
+class _FinalResponse(http.client.HTTPResponse):
+    """Skips every interim answer (RFC 9110 section 15.2); the library skips status 100 alone."""
+
+    def begin(self) -> None:
+        super().begin()
+        for _ in range(_INTERIM_MAX):
+            if not 100 <= self.status < 200 or self.status == http.HTTPStatus.SWITCHING_PROTOCOLS:
+                return
+            self.headers = self.msg = None  # type: ignore[assignment]  # nothing was read yet
+            super().begin()
+        raise http.client.HTTPException("an endless row of interim answers")
 
 
 @dataclass
@@ -249,6 +263,7 @@ class HttpClient:
         secure = origin.scheme == "https"
         tls = self._tls_context() if secure else None
         connection = (HTTPSConnection if secure else HTTPConnection)(origin.host, origin.port)
+        connection.response_class = _FinalResponse
         connection.sock = dial(origin.host, origin.port, tls, breaker, self._clock)
         return connection
 
@@ -289,4 +304,6 @@ def _read_failure(exc: Exception) -> str:
     """What broke, without URL or header."""
     if isinstance(exc, TimeoutError | urllib3.exceptions.TimeoutError):
         return "the server was silent for too long"
+    if isinstance(exc, http.client.BadStatusLine) and not isinstance(exc, ConnectionError):
+        return "the server does not speak HTTP"
     return "the connection broke"

@@ -7,6 +7,7 @@ provider, model, the server's request id and how long the conversation paused be
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 from collections import OrderedDict
@@ -17,18 +18,27 @@ from typing import Final, Protocol
 from efr.base.cancel import Cancel
 from efr.base.clock import Clock
 from efr.providers.canonical import ModelFacts, Request, StreamEvent
-from efr.providers.error_facts import ErrorFacts, ReadError, read_body, read_value
-from efr.providers.errors import Incomplete, InvalidStream, ProviderError, Unauthorized
-from efr.providers.http import HttpAnswer, HttpCall
+from efr.providers.error_facts import ErrorFacts, ReadError, page_words, read_refusal, read_value
+from efr.providers.errors import (
+    ApiError,
+    DecodeFailed,
+    Incomplete,
+    InvalidStream,
+    ProviderError,
+    Unauthorized,
+)
+from efr.providers.http import BODY_LIMIT_BYTES, HttpAnswer, HttpCall
 from efr.providers.key_watch import KeyWatch
 from efr.providers.provider import EventStream
-from efr.providers.retry import Sender, Verdict, send_with_retries, server_wait_s
+from efr.providers.retry import Sender, Verdict, refusal_of, send_with_retries, server_wait_s
 from efr.providers.sse import EventTooLarge, ServerEvent, SseDecoder
 from efr.providers.transcript import Transcript
 
 log = logging.getLogger("efr.providers")
 
 _REQUEST_ID_HEADERS: Final = ("x-request-id", "request-id")
+_BEFORE_TEXT: Final = b"\xef\xbb\xbf \t\r\n"  # a byte order mark and blanks
+_HEAD_MAX_BYTES: Final = 64 * 1024  # of blanks; more is a stream that says nothing
 _CONVERSATIONS_MAX: Final = 256  # whose last call is remembered for the log; older ones start anew
 
 
@@ -137,7 +147,7 @@ class ModelCalls:
 
         def read(answer: HttpAnswer, body: bytes) -> Verdict:
             span.heard(answer)
-            facts = read_body(body, answer.reason, secret)
+            facts = read_refusal(refusal_of(answer, body), secret)
             return judge(answer.status, facts, server_wait_s(answer.header, self.now_us()))
 
         answer = send_with_retries(self.sender, call, cancel, read)
@@ -181,17 +191,46 @@ def read_stream(
 
 
 def _server_events(answer: HttpAnswer) -> Iterator[ServerEvent]:
-    """The events of a stream; a server that answers in one piece has sent one event."""
-    if "json" in (answer.header("content-type") or ""):
-        yield ServerEvent("message", answer.read_all().decode("utf-8", "replace"))
+    """The events of a stream; a server that answers in one piece has sent one event.
+
+    Told by the first byte: no event begins with a bracket, and content types are often wrong.
+    """
+    chunks = answer.chunks()
+    head = _head(chunks)
+    first = head.lstrip(_BEFORE_TEXT)[:1]
+    if first in (b"{", b"["):
+        yield ServerEvent("message", _rest(head, chunks).decode("utf-8", "replace"))
         return
+    if first == b"<":
+        words = page_words(_rest(head, chunks).decode("utf-8", "replace"))
+        raise ApiError(answer.status, "no_events", words or "no stream of events", foreign=True)
     decoder = SseDecoder()
-    for chunk in answer.chunks():
+    for chunk in itertools.chain([head], chunks):
         try:
             events = decoder.feed(chunk)
         except EventTooLarge as exc:
             raise InvalidStream("an event that is too large") from exc
         yield from events
+
+
+def _head(chunks: Iterator[bytes]) -> bytes:
+    """The body until its first byte of text; all of it when there is none."""
+    head = b""
+    for chunk in chunks:
+        head += chunk
+        if head.lstrip(_BEFORE_TEXT) or len(head) > _HEAD_MAX_BYTES:
+            break
+    return head
+
+
+def _rest(head: bytes, chunks: Iterator[bytes]) -> bytes:
+    """The whole body. Raises DecodeFailed above the limit."""
+    body = bytearray(head)
+    for chunk in chunks:
+        body += chunk
+        if len(body) > BODY_LIMIT_BYTES:
+            raise DecodeFailed(f"an answer of more than {BODY_LIMIT_BYTES} bytes")
+    return bytes(body)
 
 
 def _recorded(events: list[StreamEvent], transcript: Transcript | None) -> Iterator[StreamEvent]:

@@ -47,7 +47,7 @@ def judge_status(
         return Verdict(err.ContextOverflow(facts.message))
     if facts.code == "model_not_found" or (status == 400 and _NO_SUCH_MODEL.search(facts.message)):
         return Verdict(err.UnknownModel(model))
-    error = err.ApiError(status, facts.code or facts.type, facts.message)
+    error = err.ApiError(status, facts.code or facts.type, facts.message, facts.foreign)
     again = status in NOT_ACTED_ON and status != 429
     return Verdict(error, again=again, wait_s=header_wait_s)
 

@@ -84,6 +84,8 @@ class ResponsesReader:
         handler = _HANDLERS.get(kind)
         if handler is not None:
             yield from handler(self, {**value, "type": kind})
+        elif value.get("error"):  # of a proxy in between that knows no events
+            raise self._read_error(value)
         elif kind not in _CONSUMED:
             log.debug("unknown event %.*s", _SHOWN_TYPE_CHARS, kind)
             yield Raw(value)

@@ -16,6 +16,7 @@ from typing import Final, Protocol
 
 from efr.base.cancel import Cancel
 from efr.base.clock import Clock
+from efr.providers.error_facts import Refusal
 from efr.providers.errors import DecodeFailed, ProviderError, TransportFailed
 from efr.providers.http import HttpAnswer, HttpCall, HttpClient
 from efr.providers.transcript import Transcript
@@ -146,6 +147,11 @@ def _send(sender: Sender, call: HttpCall, cancel: Cancel) -> HttpAnswer:
     if transcript is not None:
         transcript.response(answer.status, answer.headers)
     return answer
+
+
+def refusal_of(answer: HttpAnswer, body: bytes) -> Refusal:
+    """What a judge's answer says."""
+    return Refusal(answer.status, answer.reason, body, answer.header("location"))
 
 
 def _error_body(answer: HttpAnswer) -> bytes:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from efr.providers.canonical import Json
 from efr.providers.errors import DecodeFailed
 from efr.providers.provider_json import NotJson, parse
 from efr.providers.sse import ServerEvent
 
+HIDDEN: Final = "[hidden]"
 _COUNT_MAX: Final = 2**53  # what every reader of JSON keeps exact; sums stay below the wire's u64
 
 Event = Mapping[str, Json]
@@ -71,3 +73,13 @@ def objects_of(value: Event, name: str) -> list[Event]:
     """The objects of the list under that name."""
     found = value.get(name)
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def safe_url(url: str) -> str:
+    """The URL without user info and without the values of its query; empty when it is none."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    query = urlencode([(name, HIDDEN) for name, _ in parse_qsl(parts.query, True)], safe="[]")
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query).geturl()

@@ -14,14 +14,13 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from efr.providers.canonical import Json, StreamEvent, encode_event
 from efr.providers.provider_json import NotJson, compact, parse
+from efr.providers.server_values import HIDDEN, safe_url
 
 log = logging.getLogger("efr.providers")
 
-HIDDEN: Final = "[hidden]"
 _HIDDEN_HEADERS: Final = frozenset(
     {
         "authorization",
@@ -82,13 +81,6 @@ class Transcript:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         with os.fdopen(os.open(self._path, flags, 0o600), "wb") as file:
             file.write(line)
-
-
-def safe_url(url: str) -> str:
-    """The URL without user info and without the values of its query."""
-    parts = urlsplit(url)
-    query = urlencode([(name, HIDDEN) for name, _ in parse_qsl(parts.query, True)], safe="[]")
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query).geturl()
 
 
 def _shown(headers: Mapping[str, str]) -> dict[str, str]:

@@ -8,8 +8,9 @@ anthropic-version header).
 A script is {"answers": […], "models"?: […], "model_answers"?: […], "token_answers"?: […]} (the
 last two are played by GET …/models before the list itself, and by POST /oauth/token) with answers
 in the form of `model_stream`; an answer may instead be {"error": {"status", "headers"?, "body"?}},
-{"json": value} (one piece, no stream), {"stream": text} (sent as it is), {"hang": true} (no head
-is ever sent) or {"cut": true} (closed without a head). "chunk_bytes" splits what is written. The
+{"json": value} (one piece, no stream), {"stream": text} (sent as it is), {"raw": text} (head and
+all, one byte per character, then closed), {"hang": true} (no head is ever sent) or {"cut": true}
+(closed without a head). "chunk_bytes" splits what is written. The
 last answer repeats when "repeat" is true, else status 500 tells the script's end. Admin: GET
 /admin/requests, POST /admin/script, GET /admin/connections.
 """
@@ -164,7 +165,8 @@ class Handler(BaseHTTPRequestHandler):
             return True
         if "hang" in answer:
             return self._hang()
-        if "cut" in answer:
+        if "cut" in answer or "raw" in answer:
+            self.wfile.write(answer.get("raw", "").encode("latin-1"))
             self._cut()
             return False
         self.send_response(200)

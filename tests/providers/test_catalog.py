@@ -427,6 +427,22 @@ def test_a_compatible_server_without_a_key_is_read(bench: Bench) -> None:
     assert "authorization" not in bench.server.requests()[0]["headers"]
 
 
+def test_a_page_is_no_list_and_passes_no_key(bench: Bench) -> None:
+    page = {"error": {"status": 200, "body": "<html><title>Chat</title></html>"}}
+    bench.server.play([], model_answers=[page, page])
+    fetch = compatible_fetch(
+        bench.sender, CompatibleBackend(bench.server.base_url), lambda: None, bench.keys
+    )
+    check = check_key(bench.sender, list_url(bench.server.base_url), authorize)
+
+    with pytest.raises(ApiError, match="Chat") as listed:
+        fetch(Cancel(), None)
+    with pytest.raises(ApiError, match="Chat") as checked:
+        check(SECRET, Cancel())
+    assert listed.value.foreign
+    assert checked.value.foreign
+
+
 @pytest.mark.parametrize(
     ("status", "error"),
     [(401, Unauthorized), (429, RateLimited), (529, Overloaded), (503, ApiError)],

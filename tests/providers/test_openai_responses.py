@@ -352,13 +352,13 @@ def test_messages_of_the_server_are_cut(bench: Bench) -> None:
     assert len(error.message) == 1000
 
 
-def test_a_page_of_a_proxy_is_told_in_one_line(bench: Bench) -> None:
+def test_of_a_page_of_a_proxy_its_title_is_told(bench: Bench) -> None:
     bench.server.play([{"error": {"status": 502, "body": "<html>\n  <h1>Bad  gateway</h1>\n"}}])
 
     error = failure(bench)
 
     assert isinstance(error, ApiError)
-    assert error.message == "<html> <h1>Bad gateway</h1>"
+    assert error.message == "a web page (Bad gateway)"
 
 
 def test_an_empty_body_gives_the_status_reason(bench: Bench) -> None:

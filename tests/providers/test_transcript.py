@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from efr.providers.canonical import Message, Request, TextBlock, decode_event, fold
 from efr.providers.retry import Sender
-from efr.providers.transcript import Transcript, safe_url
+from efr.providers.server_values import safe_url
+from efr.providers.transcript import Transcript
 from tests.providers.conftest import SECRET, Bench, FakeTokens
 
 REQUEST = Request("gpt-5.5", (Message("user", (TextBlock("hi"),)),))
