@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from efr.cli.attach.paint import paint
 from efr.cli.attach.passing import Passing
+from efr.cli.attach.typed import Typed
 from efr.cli.attach.window import Window
 from efr.cli.view.signals import Signals, stop_here
 from efr.client.connection import Connection, Reply
@@ -21,7 +22,6 @@ from efr.client.errors import Refused
 from efr.wire import methods as m
 from efr.wire import types as t
 
-DETACH: Final = b"\x1d"  # Ctrl+]
 _MOST_KEYS: Final = 64 << 10  # bytes that wait for efrd; more stay in the terminal
 _ONE_WRITE: Final = 32 << 10
 
@@ -46,6 +46,7 @@ class Session:
         self._drawn = 0  # the offset behind what the terminal shows
         self._size: tuple[int, int] = (0, 0)  # of the PTY, as last told
         self._wants_size = True  # the window has another one than it asked for last
+        self._typed = Typed()
         self._keys = bytearray()
         self._leaving = False
         self._stream = 0  # the ids of the requests in flight; 0: none
@@ -79,10 +80,9 @@ class Session:
             return End("signal", signal.SIGHUP)
         if self._leaving:  # what was typed before waits for an efrd that does not answer
             return End("detached")
-        before, found, _ = typed.partition(DETACH)
-        self._keys += before
-        self._leaving = bool(found)
-        if before and self._size != self._window.size:
+        keys, self._leaving = self._typed.take(typed)
+        self._keys += keys
+        if keys and self._size != self._window.size:
             self._wants_size = True  # another window changed it; who types decides
         return None
 
