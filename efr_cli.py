@@ -130,9 +130,11 @@ def run(argv: list[str], env: MutableMapping[str, str]) -> int:
         return USAGE
     from efr.base.clock import SystemClock
     from efr.base.ids import SystemIds
+    from efr.cli.render.width import by_character
     from efr.cli.run import Run
 
     clock = SystemClock()
+    by_character(env)
     try:
         command = _load(
             next(target for word, target in (COMMANDS | HIDDEN).items() if args.get(word))

@@ -1,12 +1,17 @@
-"""How many columns text takes, and where it has to be cut. Widths by code point (wcwidth).
+"""How many columns text takes, and where it has to be cut.
 
-Pure. The tables of wcwidth cost as much to load as the rest of the view, so they load with the
-first text that needs them: efr's own signs and Western letters do not. Text has passed
-`efr.text.visible` before: no control character is left in it.
+Terminals differ in what they make of joined characters (flags, families, skin tones, keycaps): most
+count the code points, a few the character that a person sees. Widths are by code point (wcwidth),
+and by whole character where `by_character` found a terminal that does so. No cut splits one.
+
+Pure but for that choice, which is made once. The tables of wcwidth cost as much to load as the rest
+of the view, so they load with the first text that needs them: efr's own signs and Western letters
+do not. Text has passed `efr.text.visible` before: no control character is left in it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 ELLIPSIS = "…"
@@ -24,22 +29,67 @@ def _char_cells(char: str) -> int:
     return max(wcwidth(char), 0)
 
 
+class _Terminal:
+    """The one that is drawn on."""
+
+    counts_characters = False
+
+
+def by_character(env: Mapping[str, str]) -> None:
+    """Takes the widths of this terminal: Ghostty's own, when nothing stands in between."""
+    from efr.cli.render.progress import in_multiplexer
+
+    is_known = env.get("TERM_PROGRAM", "").lower() == "ghostty"
+    _Terminal.counts_characters = is_known and not in_multiplexer(env)
+
+
 def cells(text: str) -> int:
     """Columns of `text` on one row."""
     if text.isascii():
         return len(text)
+    if _Terminal.counts_characters:
+        from wcwidth import wcswidth
+
+        return max(wcswidth(text), 0)
     return sum(1 if char.isascii() else _char_cells(char) for char in text)
 
 
+def characters(text: str) -> Iterator[str]:
+    """What a person sees as one character each (UAX 29)."""
+    if text.isascii():
+        return iter(text)
+    from wcwidth import iter_graphemes
+
+    return iter_graphemes(text)
+
+
+def before(text: str, at: int) -> int:
+    """Where the character begins that ends at `at`, or that `at` is inside of."""
+    if at <= 0 or text[at - 1].isascii():
+        return max(at - 1, 0)
+    from wcwidth import grapheme_boundary_before
+
+    return grapheme_boundary_before(text, at)
+
+
 def split_at(text: str, columns: int) -> tuple[str, str]:
-    """The longest start of `text` that fits in `columns`, and the rest. Splits no character."""
+    """The longest start of `text` that fits in `columns`, and the rest. Splits a character only
+    when it would be wider than that alone."""
     if text.isascii():
         return text[: max(columns, 0)], text[max(columns, 0) :]
-    used = 0
+    used = at = 0
+    if _Terminal.counts_characters:
+        for part in characters(text):
+            used += cells(part)
+            if used > columns:
+                return text[:at], text[at:]
+            at += len(part)
+        return text, ""
     for index, char in enumerate(text):
         used += 1 if char.isascii() else _char_cells(char)
         if used > columns:
-            return text[:index], text[index:]
+            at = before(text, index + 1) or index
+            return text[:at], text[at:]
     return text, ""
 
 

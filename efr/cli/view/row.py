@@ -6,10 +6,10 @@ Pure. At most five rows show, those around the cursor; the text holds 256 KiB at
 from __future__ import annotations
 
 import re
-import unicodedata
+from collections.abc import Iterator
 
 from efr.cli.render.spans import ACCENT, MUTED, Line, Span, cut_line
-from efr.cli.render.width import cells
+from efr.cli.render.width import before, cells, characters
 from efr.cli.view.keys import Key
 from efr.cli.view.screen import Cursor
 from efr.text.visible import visible_text
@@ -17,6 +17,7 @@ from efr.text.visible import visible_text
 LIMIT = 256 * 1024  # bytes: more is a file, not a line
 ROWS = 5  # the reply keeps the rest of a small terminal
 HINT = "Enter steers, Tab queues, Esc stops"
+_LONGEST = 64  # code points of one character that is moved over; a pile of marks has more
 _MARK = "› "
 _HABIT = re.compile(r"\A,!?[ \t]+(?=\S)")
 
@@ -81,13 +82,15 @@ class InputRow:
         """The text as rows of `room` columns, and the cursor in them."""
         pieces, current, used = [], "", 0
         place = Cursor(0, 0)
-        for index, char in enumerate(self.text):
+        at = 0
+        for char in _units(self.text, room):
             size = 0 if char == "\n" else cells(char)
             if used + size > room:
                 pieces.append(current)
                 current, used = "", 0
-            if index == self.cursor:
+            if at <= self.cursor < at + len(char):
                 place = Cursor(len(pieces), used)
+            at += len(char)
             if char == "\n":
                 pieces.append(current)
                 current, used = "", 0
@@ -98,19 +101,24 @@ class InputRow:
         return [*pieces, current], place
 
 
+def _units(text: str, room: int) -> Iterator[str]:
+    """What a row may end between: characters, or parts of one that is wider than a row."""
+    for character in characters(text):
+        if len(character) > 1 and cells(character) > room:
+            yield from character
+        else:
+            yield character
+
+
 def _left(text: str, at: int) -> int:
-    """One character back, marks that combine with it included."""
-    at -= at > 0
-    while at > 0 and unicodedata.combining(text[at]):
-        at -= 1
-    return at
+    """One character back, as a person sees it."""
+    return before(text, at)
 
 
 def _right(text: str, at: int) -> int:
-    at += at < len(text)
-    while at < len(text) and unicodedata.combining(text[at]):
-        at += 1
-    return at
+    if at + 1 >= len(text) or text[at + 1].isascii():
+        return min(at + 1, len(text))
+    return at + len(next(characters(text[at : at + _LONGEST])))
 
 
 def _home(text: str, at: int) -> int:

@@ -93,6 +93,12 @@ def edited(text: str, *keys: str | tuple[str, str]) -> tuple[str, int]:
         ("ab", ["home", "delete"], ("b", 0)),
         ("ab", ["home", "left", "backspace"], ("ab", 0)),
         ("e\u0301", ["backspace"], ("", 0)),
+        ("a👩\u200d👧", ["backspace"], ("a", 1)),
+        ("👍🏽b", ["home", "right", ("text", "x")], ("👍🏽xb", 3)),
+        ("🇩🇪🇫🇷", ["left", "left", "delete"], ("🇫🇷", 0)),
+        ("a1\ufe0f\u20e3b", ["left", "backspace"], ("ab", 1)),
+        ("한\n", ["left", "left", "delete"], ("\n", 0)),
+        ("\u0301a", ["left", "left", "delete"], ("a", 0)),
         ("one two", ["word_left"], ("one two", 4)),
         ("one two", ["word_left", "word_left", "word_right"], ("one two", 3)),
         ("one two-x", ["kill_word"], ("one two-", 8)),
@@ -109,6 +115,14 @@ def test_editing(text: str, keys: list[str | tuple[str, str]], after: tuple[str,
 
 def test_a_key_that_does_not_edit_is_left_to_others() -> None:
     assert not InputRow("a").edit(Key("enter"))
+
+
+def test_a_row_ends_behind_a_whole_character() -> None:
+    row = InputRow("ab👩\u200d👧c")
+    rows, cursor = row.rows(7)
+    assert [text_of(line) for line in rows] == ["› ab", "  👩\u200d👧", "  c"]
+    assert cursor == Cursor(2, 3)
+    assert [text_of(line) for line in row.rows(5)[0]] == ["› ab", "  👩\u200d", "  👧", "  c"]
 
 
 def test_the_row_takes_only_so_much() -> None:
