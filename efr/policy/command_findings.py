@@ -27,7 +27,7 @@ from efr.policy.findings import (
 from efr.policy.lines.inner import all_programs, base_name
 from efr.policy.matching import Numbered, Policy, Start, matches_command
 from efr.policy.needs import CallNeeds, Cause, Effect
-from efr.policy.privilege import WRAPPERS, privileged_in, privileged_in_text
+from efr.policy.privilege import PRIVILEGED, WRAPPERS, privileged_in, privileged_in_text
 from efr.policy.reader import RESERVED, SimpleCommand, Unreadable, Word, read_line
 from efr.policy.rules import CommandIs
 from efr.policy.structure import read_structure
@@ -90,8 +90,19 @@ def command_findings(line: Line, turn: Turn) -> Iterator[Finding]:
         if runs and not agrees(line.text, line.read):
             finding = _asks_unread(line.text, Unreadable("disagreement"), subject, None, turn)
     yield _contained(finding, turn)
+    if finding.effect == Effect.ALLOW and turn.mode not in ("auto", "full"):
+        yield from _privileged_inside(line, subject, turn)
     told = {one.cause for one in parts if one.effect == finding.effect}
     yield from (one for one in _inside(line, subject, turn) if one.cause not in told)
+
+
+def _privileged_inside(line: Line, subject: str, turn: Turn) -> Iterator[Finding]:
+    """A program that runs commands as another user asks, also behind others and in a text."""
+    programs = (base_name(words[0].text) for words in all_programs(line.text, turn.view.home))
+    name = next((name for name in programs if name in PRIVILEGED), None)
+    if name is not None:
+        cause = Cause("privileged", detail=name)
+        yield asked(subject, privilege_reason(name), cause, turn)
 
 
 def _contained(finding: Finding, turn: Turn) -> Finding:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from efr.policy.lines.inner import RUNNERS
 from efr.policy.reader import SimpleCommand
 
 PRIVILEGED: Final = frozenset(("sudo", "sudoedit", "doas", "su", "pkexec", "run0"))
@@ -15,6 +16,7 @@ PRIVILEGED: Final = frozenset(("sudo", "sudoedit", "doas", "su", "pkexec", "run0
 WRAPPERS: Final = frozenset((
     "env", "nice", "nohup", "time", "timeout", "command", "builtin", "exec", "stdbuf", "ionice",
     "chrt", "taskset", "setsid", "flock", "xargs", "watch", "unbuffer", "noglob", "nocorrect", "-",
+    *RUNNERS,
 ))  # fmt: skip
 # One of the names as the last part of a word.
 _IN_TEXT: Final = re.compile(

@@ -16,7 +16,9 @@ from efr.policy.lines.split import LineWord, split_line
 Words = Sequence[LineWord]
 
 # Words of the shell that a command follows.
-RESERVED: Final = frozenset(("do", "then", "else", "elif", "if", "while", "until", "!", "{"))
+RESERVED: Final = frozenset((
+    "do", "then", "else", "elif", "if", "while", "until", "!", "{", "coproc",
+))  # fmt: skip
 # Options that take the next word, and how many words stand before the program.
 _WRAPPERS: Final[dict[str, tuple[str, int]]] = {
     "env": ("-u --unset -C --chdir", 0),
@@ -51,8 +53,51 @@ _WRAPPERS: Final[dict[str, tuple[str, int]]] = {
     "pkexec": ("--user", 0),
     "repeat": ("", 1),
 }
+# Others that run the program among their words: of many programs in one, tracers, and what
+# changes the root, the user or the surroundings.
+_RUNNERS: Final[dict[str, tuple[str, int]]] = {
+    **dict.fromkeys(("busybox", "toybox"), ("", 0)),
+    "strace": ("-a -b -e -E -I -o -O -p -P -s -S -u -U -X", 0),
+    "ltrace": ("-a -A -D -e -F -l -n -o -p -s -u -w -x", 0),
+    "valgrind": ("", 0),
+    "chroot": ("--userspec --groups", 1),
+    "runuser": ("-u --user -g --group -G --supp-group -s --shell -w --whitelist-environment", 0),
+    "setpriv": (
+        "--reuid --regid --groups --inh-caps --ambient-caps --bounding-set --securebits"
+        " --pdeathsig --selinux-label --apparmor-profile",
+        0,
+    ),
+    "unshare": ("-S --setuid -G --setgid -R --root -w --wd --map-user --map-group", 0),
+    "nsenter": ("-t --target -S --setuid -G --setgid", 0),
+    **dict.fromkeys(("linux32", "linux64", "i386", "x86_64"), ("", 0)),
+    "prlimit": ("-p --pid -o --output", 0),
+    "systemd-run": (
+        "-u --unit -p --property -E --setenv -M --machine -H --host --slice --description"
+        " --service-type --uid --gid --nice --working-directory --on-active --on-boot"
+        " --on-startup --on-unit-active --on-unit-inactive --on-calendar --timer-property",
+        0,
+    ),
+    "systemd-inhibit": ("--what --who --why --mode", 0),
+    "systemd-cat": ("-t --identifier -p --priority --stderr-priority --level-prefix", 0),
+    "dbus-run-session": ("--config-file --dbus-daemon", 0),
+    "fakeroot": ("-l --lib -s -i -f --faked -b --fd-base", 0),
+    "firejail": ("", 0),
+    "bwrap": ("", 0),
+    **dict.fromkeys(("proxychains", "proxychains4"), ("-f", 0)),
+    **dict.fromkeys(("torsocks", "torify", "tsocks"), ("-P -u -p -a", 0)),
+    "faketime": ("", 1),
+    "xvfb-run": ("-e -f -n -p -s -w --error-file --auth-file --server-num --server-args", 0),
+    "cpulimit": ("-l --limit -e --exe -p --pid", 0),
+    "cgexec": ("-g", 0),
+    "numactl": ("-N -m -i -C -p --cpunodebind --membind --interleave --physcpubind", 0),
+    **dict.fromkeys(("chronic", "ifne", "eatmydata", "catchsegv", "entr"), ("", 0)),
+    "parallel": ("-j --jobs -a --arg-file -n -N -I --colsep -S --sshlogin --joblog", 0),
+    "ssh-agent": ("-a -t -E -P", 0),
+}
+RUNNERS: Final = frozenset(_RUNNERS)
 _VALUED: Final = {
-    name: (frozenset(options.split()), count) for name, (options, count) in _WRAPPERS.items()
+    name: (frozenset(options.split()), count)
+    for name, (options, count) in (*_WRAPPERS.items(), *_RUNNERS.items())
 }
 # Options of everyday that take no word; behind any other one the program may be hidden.
 _PLAIN: Final[dict[str, frozenset[str]]] = {
@@ -64,10 +109,17 @@ _PLAIN: Final[dict[str, frozenset[str]]] = {
     "xargs": frozenset(("-0", "-r", "-t", "--")),
 }
 # Programs that are given the text of a line, and the options before it.
-_SHELLS: Final = frozenset(("sh", "bash", "zsh", "dash", "ksh", "mksh", "fish", "su", "flock"))
+_SHELLS: Final = frozenset((
+    "sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "yash", "rbash", "csh", "tcsh", "fish", "su",
+    "runuser", "sg", "script", "flock",
+))  # fmt: skip
 _TEXT_OPTION: Final = re.compile(r"-[A-Za-z]*c|--command")
 _SPLIT_OPTION: Final = re.compile(r"-[A-Za-z]*S|--split-string=?")
-_EXEC: Final = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
+FD_EXEC: Final = frozenset(("-x", "-X", "--exec", "--exec-batch"))
+_EXEC: Final[dict[str, frozenset[str]]] = {
+    "find": frozenset(("-exec", "-execdir", "-ok", "-okdir")),
+    **dict.fromkeys(("fd", "fdfind"), FD_EXEC),
+}
 _DEEPEST: Final = 4  # texts in texts, wrappers in wrappers
 _MOST: Final = 200  # programs of one line
 
@@ -93,11 +145,10 @@ def programs_behind(
     name = base_name(words[0].text)
     if name in _VALUED and not _only_looks_up(name, words):
         yield from programs_behind(_behind_wrapper(words, *_VALUED[name]), home, depth - 1)
-    for text in _texts(name, words):
+    for text in texts_run(words):
         yield from _programs_of_line(text, home, depth - 1)
-    if name == "find":
-        for inner in _executed(words):
-            yield from programs_behind(inner, home, depth - 1)
+    for inner in executed(words):
+        yield from programs_behind(inner, home, depth - 1)
 
 
 def _programs_of_line(line: str, home: str, depth: int) -> Iterator[tuple[LineWord, ...]]:
@@ -157,10 +208,14 @@ def surely_behind(words: Words) -> Words | None:
     return rest if shown else None
 
 
-def _texts(name: str, words: Words) -> Iterator[str]:
-    """Lines that the program reads from its words."""
-    if name == "eval":
-        yield " ".join(word.text for word in words[1:])
+def texts_run(words: Words) -> Iterator[str]:
+    """Lines that the program at their start reads from its words."""
+    name = base_name(words[0].text)
+    if name in ("eval", "watch"):
+        options = 0 if name == "eval" else len(words) - len(_behind_wrapper(words, *_VALUED[name]))
+        yield " ".join(word.text for word in words[max(options, 1) :])
+    if name == "trap":
+        yield from (word.text for word in words[1:2])
     option = _SPLIT_OPTION if name == "env" else _TEXT_OPTION if name in _SHELLS else None
     if option is None:
         return
@@ -173,10 +228,11 @@ def _texts(name: str, words: Words) -> Iterator[str]:
             )
 
 
-def _executed(words: Words) -> Iterator[Words]:
-    """What `find` runs for each file."""
+def executed(words: Words) -> Iterator[Words]:
+    """What `find` and `fd` run for each file."""
+    options = _EXEC.get(base_name(words[0].text), frozenset())
     for at, word in enumerate(words):
-        if word.text in _EXEC:
+        if word.text in options:
             rest = [one.text for one in words[at + 1 :]]
             ends = (rest.index(sign) for sign in (";", "+") if sign in rest)
             yield words[at + 1 : at + 1 + min(ends, default=len(rest))]

@@ -33,6 +33,7 @@ class PathList:
 
     def __init__(self, home: str, directory: str | None) -> None:
         self.home = home
+        self.depth = 0  # of a text that a program of the line runs
         self.uses: dict[PathUse, None] = {}
         self._bases = [] if directory is None else [directory]
         self._lost = directory is None  # it may stand anywhere

@@ -8,11 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from efr.policy.lines import options as line_options
-from efr.policy.lines.inner import base_name, surely_behind
+from efr.policy.lines.inner import (
+    FD_EXEC,
+    RUNNERS,
+    base_name,
+    executed,
+    surely_behind,
+    texts_run,
+)
 from efr.policy.lines.options import Given, Options, read_options
 from efr.policy.lines.paths import PathList
 from efr.policy.lines.pieces import ASSIGNMENT
@@ -21,6 +29,7 @@ from efr.policy.needs import Access, PathUse
 
 _NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?[smhd]?")
 _MOST_INNER: Final = 8  # programs looked at behind one wrapper
+_DEEPEST: Final = 4  # texts in texts
 
 NO_FILES: Final = frozenset((
     "echo", "printf", "print", "basename", "dirname", "which", "type", "whence", "true", "false",
@@ -31,7 +40,7 @@ WRAPPERS: Final = frozenset((
     "sudo", "sudoedit", "doas", "pkexec", "run0", "env", "nice", "nohup", "time", "timeout",
     "command", "builtin", "exec", "stdbuf", "ionice", "chrt", "taskset", "setsid", "flock",
     "xargs", "watch", "unbuffer", "noglob", "nocorrect", "if", "then", "else", "elif", "while",
-    "until", "do", "!",
+    "until", "do", "!", *RUNNERS,
 ))  # fmt: skip
 _WRITERS: Final = ("rm", "rmdir", "mkdir", "touch", "mv", "chmod", "truncate", "tee")
 _GIT_WRITERS: Final = (("rm",), ("mv",), ("worktree", "add"))
@@ -60,6 +69,22 @@ def run_program(paths: PathList, words: Words) -> None:
         _wrapper(paths, words)
     elif name not in NO_FILES:
         _PROGRAMS.get(name, PathList.anything)(paths, words[1:])
+    for text in texts_run(words):
+        _text(paths, text)
+
+
+def _text(paths: PathList, text: str) -> None:
+    """A line that a program of the line runs."""
+    if paths.depth >= _DEEPEST:
+        paths.everything()
+        return
+    split = split_line(text, paths.home)
+    paths.depth += 1
+    for command in split.commands:
+        paths.command(command, run_program)
+    paths.depth -= 1
+    if split.cut:
+        paths.everything()
 
 
 def _wrapper(paths: PathList, words: Words) -> None:
@@ -165,6 +190,48 @@ def _find(paths: PathList, words: Words) -> None:
     for word in starts:
         paths.declare(word, "read_tree", follows=follows)
     paths.anything(words[at:])
+    _find_changes(paths, words[at:], starts or [LineWord(".")])
+
+
+def _find_changes(paths: PathList, tests: Words, starts: Words) -> None:
+    """What is deleted, written, or given to another program: start points for what lies below.
+
+    A file that `find` itself writes is no exit: the sandbox shows whether it may.
+    """
+    for at, word in enumerate(tests):
+        if word.text == "-delete":
+            written = starts
+        elif word.text.startswith("-fprint") or word.text == "-fls":
+            written = tests[at + 1 : at + 2]
+        else:
+            continue
+        for one in written:
+            paths.declare(one, "write", guessed=True)
+    for inner in executed((LineWord("find"), *tests)):
+        words = [one for word in inner for one in _filled(word, starts)]
+        if words:
+            run_program(paths, words)
+
+
+def _filled(word: LineWord, starts: Words) -> Words:
+    """A word with each start point in the place of `{}`."""
+    if "{}" not in word.text:
+        return [word]
+    return [
+        start if word.text == "{}" else replace(word, text=word.text.replace("{}", start.text))
+        for start in starts[:_MOST_INNER]
+    ]
+
+
+def _fd(paths: PathList, words: Words) -> None:
+    """Everything below is looked at, and given to a program behind its last word when no other."""
+    paths.here("read_tree")
+    paths.anything(words, "read_tree")
+    before = words[: next((at for at, one in enumerate(words) if one.text in FD_EXEC), len(words))]
+    starts = _options_and_operands(before)[1][1:] or [LineWord(".")]
+    for inner in executed((LineWord("fd"), *words)):
+        names = inner if any("{" in one.text for one in inner) else (*inner, LineWord("{}"))
+        run_program(paths, [one for word in names for one in _filled(word, starts)])
 
 
 def _diff(paths: PathList, words: Words) -> None:
@@ -339,6 +406,7 @@ _PROGRAMS: Final[dict[str, Callable[[PathList, Words], None]]] = {
         ("grep", "egrep", "fgrep"), partial(_searcher, table=line_options.GREP, trees=False)
     ),
     "find": _find,
+    **dict.fromkeys(("fd", "fdfind"), _fd),
     "diff": _diff,
     **dict.fromkeys(_WRITERS, _writer),
     "mv": _move,

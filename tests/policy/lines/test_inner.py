@@ -39,6 +39,19 @@ def programs(line: str) -> list[str]:
         ("eval rm 'x y'", ["rm x y"]),
         ("find . -exec rm a ';' -ok cp b +", ["rm a", "cp b"]),
         ("env é=1 rm x", ["rm x"]),
+        ("busybox rm x", ["rm x"]),
+        ("/bin/toybox nice rm x", ["nice rm x", "rm x"]),
+        ("busybox sh -c 'rm x'", ["sh -c rm x", "rm x"]),
+        ("strace -f -o log rm x", ["rm x"]),
+        ("chroot --userspec a:b / rm x", ["rm x"]),
+        ("systemd-run --user -p A=b rm x", ["rm x"]),
+        ("runuser -u bob -- rm x", ["rm x"]),
+        ("script -qc 'rm x' log", ["rm x"]),
+        ("watch -n 1 'rm x; ls'", ["rm x; ls", "rm x", "ls"]),
+        ("parallel -j 2 rm ::: x", ["rm ::: x"]),
+        ("trap 'rm x' EXIT", ["rm x"]),
+        ("fd -e o -x rm {}", ["rm {}"]),
+        ("fdfind . --exec-batch rm ';' x", ["rm"]),
         ("nohup nice", ["nice"]),
         ("nice -n", []),
     ],
@@ -48,6 +61,7 @@ def test_programs_behind(line: str, behind: list[str]) -> None:
 
 
 def test_reserved_words_and_assignments_stand_before_a_program() -> None:
+    assert programs("coproc rm x") == ["rm x"]
     assert programs("if A=1 rm x; then ! ls; fi; while true; do B=2; cd y; done") == [
         "rm x",
         "ls",
