@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from efr.agent.ports import Ports
+from efr.agent.repos import in_repository
 from efr.agent.same_place import (
     Guarded,
     TooMany,
@@ -68,6 +69,8 @@ def _with_targets(paths: tuple[PathUse, ...], place: Place) -> Iterator[PathUse]
         real = os.path.realpath(use.path)
         if real != normal(use.path):
             yield replace(use, path=real)
+        if use.access == "write" and in_repository(real):
+            yield replace(use, path=real, in_repository=True)
         for entry in process_entries(use.path):
             yield replace(use, path=entry)
         if known is None:

@@ -97,9 +97,15 @@ def is_git_dir(path: str) -> bool:
     try:
         _head_ref(path)
         common = common_dir_of(path)
-    except (NotUsable, OSError):
+    except (NotUsable, OSError, ValueError):  # the last: no path can have that name
         return False
     return all(os.access(os.path.join(common, one), os.X_OK) for one in ("objects", "refs"))
+
+
+def in_repository(path: str) -> bool:
+    """Whether a path is a folder where git keeps a repository, or lies in one; of any name, as in
+    a project with a `.bare` beside its work trees. Never raises."""
+    return any(map(is_git_dir, _upwards(path)))
 
 
 def local_config(git_dir: str) -> dict[str, str]:
@@ -148,8 +154,11 @@ def pointed_to(root: str) -> str | None:
 
 def common_dir_of(git_dir: str) -> str:
     """Where the repository's objects and refs are: itself, or that of the main work tree."""
+    link = os.path.join(git_dir, "commondir")
     try:
-        named = _one_line(os.path.join(git_dir, "commondir"))
+        if not stat.S_ISREG(os.stat(link).st_mode):
+            return git_dir
+        named = _one_line(link)
     except (FileNotFoundError, NotADirectoryError):
         return git_dir
     return os.path.realpath(os.path.join(git_dir, named))

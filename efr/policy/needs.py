@@ -35,7 +35,8 @@ class PathUse:
     leads elsewhere, so the real path is looked up from it. `guessed`: only an abbreviated option
     says so; it asks like any other, but is no exit by itself. `unsure`: the path stands for any,
     because the line does not show where a word of it leads. `follows`: how many levels below a
-    directory links are followed, as a pattern or an option does; None: all.
+    directory links are followed, as a pattern or an option does; None: all. `in_repository`: it
+    lies in a folder where git keeps a repository, whatever its name.
     """
 
     path: str
@@ -43,6 +44,7 @@ class PathUse:
     guessed: bool = False
     unsure: Literal["", "moved", "made", "many", "climbs", "links"] = ""
     follows: int | None = 0
+    in_repository: bool = False
 
 
 @dataclass(frozen=True)

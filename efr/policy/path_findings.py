@@ -65,7 +65,8 @@ def path_finding(use: PathUse, turn: Turn) -> Finding:
 def _target(use: PathUse, turn: Turn) -> PathTarget:
     path = turn.view.through_process(use.path) or turn.view.form(use.path)
     inside = turn.envelope is not None and turn.envelope.writes(path)
-    return PathTarget(path, use.access, turn.view.class_of(path), inside)
+    kind = turn.view.class_of(path, in_repository=use.in_repository)
+    return PathTarget(path, use.access, kind, inside)
 
 
 def _sealed(target: PathTarget, turn: Turn, subject: str, shown: str) -> Finding | None:

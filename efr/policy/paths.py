@@ -152,12 +152,12 @@ class PathView:
         """For a person: `~` for the home."""
         return "~" + path[len(self.home) :] if holds(self.home, path) else path
 
-    def class_of(self, path: str) -> PathClass:
-        """The class of a path that `form` gave."""
+    def class_of(self, path: str, *, in_repository: bool = False) -> PathClass:
+        """The class of a path that `form` gave; what a repository holds makes git run programs."""
         if self._is_secret(path):
             return "secrets"
         found = self._plain_class(path)
-        inside_git = ".git" in path.split("/")
+        inside_git = in_repository or ".git" in path.split("/")
         return "user_config" if inside_git and found in ("scratch", "user_data") else found
 
     def expanded(self, path: str) -> str:
