@@ -114,7 +114,7 @@ KEYS: Final[dict[str, Key]] = {
         RESTART,
         URL,
         shown="built in",
-        example='"https://proxy.example.org"',
+        example='"https://proxy.example.org/v1"',
     ),
     "anthropic.models": Key(
         "Models to add, or lower limits for a listed one.", TURN, MODEL, shown="from the API"

@@ -49,6 +49,7 @@ from efr.daemon.waits import Waits
 from efr.daemon.watches import Watches
 from efr.providers.credentials import CredentialStore
 from efr.providers.http import HttpClient
+from efr.providers.proxies import Proxies
 from efr.providers.registry import Providers
 from efr.providers.retry import Sender, pause
 from efr.providers.transcript import Transcript
@@ -169,19 +170,21 @@ class Daemon:
             return not_run
 
     def _start_store(self, started: Started) -> _Store:
+        """The writer opens first: its look at the file would take the readers' locks away (see
+        `db.open_to_write`). It stops first too."""
         path, feed = self._roots.database, Feed()
-        started.add("the database", lambda deadline: _checkpoint(path))
         readers = ReaderPool(path)
-        started.add("the readers", lambda deadline: readers.stop())
-        readers.start()
         writer = StoreWriter(path, self._clock, feed, partial(self._fatal, "store-writer"))
+        started.add("the database", lambda deadline: _checkpoint(path))
+        started.add("the readers", lambda deadline: readers.stop())
         started.add("the writer", lambda deadline: writer.stop())
         writer.start()
+        readers.start()
         return _Store(feed, readers, writer)
 
     def _providers(self, started: Started) -> Providers:
         clock = self._clock
-        http = HttpClient(clock)
+        http = HttpClient(clock, proxies=Proxies(self._outside.env))
         started.add("the idle connections", lambda deadline: http.close())
         recorded = self._outside.env.get(RECORD_VARIABLE)
         transcript = Transcript(Path(recorded)) if recorded else None

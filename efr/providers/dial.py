@@ -14,13 +14,18 @@ import selectors
 import socket
 import ssl
 import threading
+from dataclasses import dataclass
 from typing import Final
 
 from efr.base.cancel import Cancel
 from efr.base.clock import Clock
 from efr.providers.errors import TransportFailed
+from efr.providers.proxies import Proxy
+from efr.providers.tunnel import open_tunnel
 
 CONNECT_LIMIT_S: Final = 10.0  # TCP and TLS together; a live server answers in well under 1 s
+_NO_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
+_TRUST: Final = "efrd trusts the system's authorities, and those of a file that SSL_CERT_FILE names"
 
 
 class Breaker:
@@ -58,15 +63,28 @@ class Breaker:
             handle.close()
 
 
-def dial(
-    host: str, port: int, tls: ssl.SSLContext | None, breaker: Breaker, clock: Clock
-) -> socket.socket:
-    """A connected socket. Raises TransportFailed(sent=False)."""
+@dataclass(frozen=True)
+class Target:
+    """Where to: a server, in TLS with a context; its proxy when there is one on the way."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None
+    proxy: Proxy | None = None
+
+
+def dial(target: Target, breaker: Breaker, clock: Clock) -> socket.socket:
+    """A connected socket; for a proxy and no TLS, one of the proxy itself.
+
+    Raises TransportFailed(sent=False).
+    """
     deadline = clock.monotonic() + CONNECT_LIMIT_S
+    first = target if target.proxy is None else target.proxy
     try:
-        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(first.host, first.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as exc:
-        raise TransportFailed(f"no address of {host}: {_reason(exc)}", sent=False) from exc
+        told = f"no address of {first.host}{_way(target)}: {_reason(exc)}"
+        raise TransportFailed(told, sent=False) from exc
     failure = "no address"
     for index, (family, kind, protocol, _, address) in enumerate(addresses):
         # One silent address may not use up the time of those behind it.
@@ -74,11 +92,17 @@ def dial(
         sock = socket.socket(family, kind, protocol)
         try:
             _connect(sock, address, max(share_s, 0.0), breaker)
-            return _secure(sock, host, tls, deadline - clock.monotonic())
-        except OSError as exc:
+            return _secure(sock, target, deadline - clock.monotonic())
+        except (OSError, ValueError) as exc:  # ValueError: no name that TLS could ask for
             sock.close()
             failure = _reason(exc)
-    raise TransportFailed(f"no connection to {host}:{port}: {failure}", sent=False)
+    name = f"[{target.host}]" if ":" in target.host else target.host
+    told = f"no connection to {name}:{target.port}{_way(target)}: {failure}"
+    raise TransportFailed(told, sent=False)
+
+
+def _way(target: Target) -> str:
+    return "" if target.proxy is None else f" through the proxy of {target.proxy.variable}"
 
 
 def _connect(
@@ -98,11 +122,13 @@ def _connect(
         raise OSError(error, os.strerror(error))
 
 
-def _secure(
-    sock: socket.socket, host: str, tls: ssl.SSLContext | None, limit_s: float
-) -> socket.socket:
+def _secure(sock: socket.socket, target: Target, limit_s: float) -> socket.socket:
     sock.settimeout(max(limit_s, 0.001))
-    return sock if tls is None else tls.wrap_socket(sock, server_hostname=host)
+    if target.tls is None:
+        return sock
+    if target.proxy is not None:
+        open_tunnel(sock, target.proxy, target.host, target.port)
+    return target.tls.wrap_socket(sock, server_hostname=target.host)
 
 
 def _shut_down(sock: socket.socket) -> None:
@@ -113,7 +139,9 @@ def _shut_down(sock: socket.socket) -> None:
 def _reason(exc: Exception) -> str:
     """The system's words for it, without host or address."""
     if isinstance(exc, ssl.SSLCertVerificationError):
-        return f"the certificate was refused ({exc.verify_message})"
+        return f"the certificate was refused ({exc.verify_message}): {_TRUST}"
+    if isinstance(exc, ssl.SSLError) and exc.reason in _NO_TLS:
+        return "the server speaks no TLS: is it an http:// address?"
     if isinstance(exc, ssl.SSLError):
         return f"no TLS connection ({exc.reason or 'closed'})"
     if isinstance(exc, OSError) and exc.strerror:

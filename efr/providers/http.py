@@ -3,8 +3,8 @@
 Blocks the calling thread; any thread may call. Owns the pool of idle connections, the limits of
 silence and size, and the translation of library errors into TransportFailed. Sends each request
 exactly once: whether to send again is retry.py's question. Redirects are never followed, since
-every request carries a credential. Built on urllib3's connection class; its own pools have no
-idle limit and no way to cut a connect.
+every request carries a credential. A proxy of the environment is used. Built on urllib3's
+connection class; its own pools have no idle limit and no way to cut a connect.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from urllib3.response import HTTPResponse
 from efr.base.cancel import Cancel
 from efr.base.clock import Clock
 from efr.base.version import VERSION
-from efr.providers.dial import Breaker, dial
+from efr.providers.dial import Breaker, Target, dial
 from efr.providers.errors import DecodeFailed, TransportFailed
+from efr.providers.proxies import Proxies, Proxy
 
 SILENCE_LIMIT_S: Final = 300.0  # a reasoning model may say nothing for minutes
 IDLE_LIMIT_S: Final = 90.0  # below what load balancers keep, so a reused connection is alive
@@ -186,10 +187,12 @@ class HttpClient:
         clock: Clock,
         tls: Callable[[], ssl.SSLContext] = ssl.create_default_context,
         silence_s: float = SILENCE_LIMIT_S,
+        proxies: Proxies | None = None,
     ) -> None:
         self._clock = clock
         self._make_tls = tls
         self._silence_s = silence_s
+        self._proxies = proxies or Proxies({})
         self._lock = threading.Lock()
         self._tls: ssl.SSLContext | None = None
         self._idle: dict[_Origin, list[tuple[float, HTTPConnection]]] = {}
@@ -248,6 +251,12 @@ class HttpClient:
 
     def _exchange(self, call: HttpCall, target: str, line: _Line) -> HTTPResponse:
         headers = {"User-Agent": f"efr/{VERSION}", **call.headers}
+        proxy = None if line.origin.scheme == "https" else self._proxy(line.origin)
+        if proxy is not None:  # asked for the whole address, as there is no tunnel
+            target = f"http://{_authority(line.origin)}{target}"
+            headers |= {"Host": _authority(line.origin)}
+            if proxy.authorization is not None:
+                headers |= {"Proxy-Authorization": proxy.authorization}
         line.connection.timeout = self.wait_s(line.deadline)
         try:
             line.connection.request(
@@ -264,8 +273,12 @@ class HttpClient:
         tls = self._tls_context() if secure else None
         connection = (HTTPSConnection if secure else HTTPConnection)(origin.host, origin.port)
         connection.response_class = _FinalResponse
-        connection.sock = dial(origin.host, origin.port, tls, breaker, self._clock)
+        target = Target(origin.host, origin.port, tls, self._proxy(origin))
+        connection.sock = dial(target, breaker, self._clock)
         return connection
+
+    def _proxy(self, origin: _Origin) -> Proxy | None:
+        return self._proxies.of(origin.scheme, origin.host, origin.port)
 
     def _take(self, origin: _Origin) -> HTTPConnection | None:
         now = self._clock.monotonic()
@@ -289,13 +302,20 @@ class HttpClient:
         return tls
 
 
+def _authority(origin: _Origin) -> str:
+    name = f"[{origin.host}]" if ":" in origin.host else origin.host
+    return name if origin.port == 80 else f"{name}:{origin.port}"
+
+
 def _split(url: str) -> tuple[_Origin, str]:
-    parts = urlsplit(url)
-    host = parts.hostname or ""
     try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        if not host or any(character <= " " or character == "\x7f" for character in host):
+            raise ValueError("no host")
         port = parts.port or (443 if parts.scheme == "https" else 80)
     except ValueError as exc:
-        raise TransportFailed("the base URL has no valid port") from exc
+        raise TransportFailed("the base URL has no valid host and port") from exc
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return _Origin(parts.scheme, host, port), target
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import datetime
+import ipaddress
+import os
+import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from efr.base.cancel import Cancel
 from efr.providers.anthropic_cache import Lifetimes
@@ -140,3 +149,38 @@ def make_bench(model_server: ModelServer) -> Iterator[Callable[..., Bench]]:
 @pytest.fixture
 def bench(make_bench: Callable[..., Bench]) -> Bench:
     return make_bench()
+
+
+@pytest.fixture(scope="session")
+def tls_pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """A client context that trusts one certificate, and the server's context that has it."""
+    folder: Path = tmp_path_factory.mktemp("tls")
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    start = datetime.datetime(2020, 1, 1)
+    alternative = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(start)
+        .not_valid_after(datetime.datetime(2120, 1, 1))
+        .add_extension(alternative, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem, key_pem = folder / "cert.pem", folder / "key.pem"
+    pem.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    key_pem.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    os.chmod(key_pem, 0o600)
+    theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    theirs.load_cert_chain(pem, key_pem)
+    return ssl.create_default_context(cafile=str(pem)), theirs
