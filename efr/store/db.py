@@ -65,7 +65,13 @@ def open(path: Path, *, read_only: bool = False) -> Connection:
 
 
 def open_to_write(path: Path) -> WriteConnection:
-    """The same, for who decides when the log is moved."""
+    """The same, for who decides when the log is moved.
+
+    A process opens this before its other connections, or when those are closed. To close any
+    handle of a file takes away all the locks that the process has on it (POSIX), and the file is
+    looked at here. Without its lock another process that reads and closes takes itself for the
+    last one, and removes the log under us.
+    """
     with translated(path):
         ready_to_write(path)
         return _set_up(WriteConnection(str(path), apsw.SQLITE_OPEN_READWRITE), path)

@@ -6,8 +6,10 @@ import os
 import resource
 import shutil
 import signal
+import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +73,23 @@ def test_one_command_id_from_many_connections_at_once_is_one_prompt(daemon: Daem
         assert told.count("conversation_created") == 1
     assert daemon.stop() == 0
     assert_sound(daemon)
+
+
+def test_a_stranger_who_reads_the_database_and_leaves_takes_nothing_away(daemon: Daemon) -> None:
+    """SQLite removes the log with the last connection; a stranger is the last one when efrd holds
+    no lock on the file."""
+    daemon.start()
+    log = Path(f"{daemon.roots.database}-wal")
+    before = log.stat().st_ino
+    with closing(sqlite3.connect(daemon.roots.database)) as stranger:
+        assert stranger.execute("SELECT count(*) FROM events").fetchone()
+    assert log.stat().st_ino == before
+    with daemon.client() as client:
+        sent = send(client, "say: kept")
+        follow(client, sent)
+    daemon.kill()
+    daemon.start()
+    assert history(daemon, sent)[-1]["kind"] == "turn_completed"
 
 
 def test_a_second_sigterm_leaves_no_half_batch(daemon: Daemon) -> None:
