@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from efr.policy.paths import holds
 from efr.snapshots.snapshot import Change, Hidden
 from efr.tools.changes import shown_path
 from efr.tools.contract import Where
@@ -26,7 +27,7 @@ _KINDS: Final = {
 def file_changes(found: Mapping[str, Sequence[Change]], where: Where) -> t.FileChanges:
     """The changes below some directories, by path."""
     files = sorted(
-        (_file(root, one, where) for root, changes in found.items() for one in changes),
+        (_file(root, one, where) for root in found for one in _own(root, found)),
         key=lambda file: file.path.encode(),
     )
     return t.FileChanges(
@@ -41,9 +42,23 @@ def left_out(found: Mapping[str, Sequence[Change]], where: Where) -> list[str]:
     """The changed files that no snapshot holds, for they are too large."""
     return [
         shown(os.path.join(root, one.path), where)
-        for root, changes in found.items()
-        for one in changes
+        for root in found
+        for one in _own(root, found)
         if one.hidden is Hidden.LARGE
+    ]
+
+
+def roots_below(root: str, roots: Iterable[str]) -> list[str]:
+    """The directories that are in another one: their files are theirs and not the outer one's."""
+    return [one for one in roots if one != root and holds(root, one)]
+
+
+def _own(root: str, found: Mapping[str, Sequence[Change]]) -> list[Change]:
+    inner = roots_below(root, found)
+    return [
+        one
+        for one in found[root]
+        if not any(holds(other, os.path.join(root, one.path)) for other in inner)
     ]
 
 

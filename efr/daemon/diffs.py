@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from efr.agent.changed_files import file_changes, shown
+from efr.agent.changed_files import file_changes, roots_below, shown
 from efr.agent.ports import Readers
 from efr.daemon.log_reads import no_conversation
 from efr.daemon.projects import KnownProjects
@@ -119,7 +119,8 @@ class Diffs:
         for root, (before, after) in pairs.items():
             prefix = shown(os.path.join(root, "x"), where).removesuffix("x").lstrip("/")
             try:
-                self._snapshots.write_patch(before, after, prefix, text, LIMIT_S)
+                inner = roots_below(root, pairs)
+                self._snapshots.write_patch(before, after, prefix, text, LIMIT_S, inner)
             except NotTaken as exc:
                 raise _no_answer(exc) from exc
         if gone:

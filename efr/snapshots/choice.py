@@ -100,7 +100,9 @@ def _sort(root: str, code: str, path: str, limits: Limits, chosen: Chosen) -> No
     except OSError:  # in a folder that may not be searched: it stays as it was known
         chosen.skipped += 1
         return
-    if stat.S_ISLNK(seen.st_mode):
+    if _no_git_takes(path, seen.st_mode):
+        chosen.skipped += 1
+    elif stat.S_ISLNK(seen.st_mode):
         chosen.put.append(path)
     elif not stat.S_ISREG(seen.st_mode):
         _leave_out(code, path, chosen)
@@ -112,6 +114,12 @@ def _sort(root: str, code: str, path: str, limits: Limits, chosen: Chosen) -> No
         chosen.skipped += 1
     else:
         chosen.put.append(path)
+
+
+def _no_git_takes(path: str, mode: int) -> bool:
+    """Names that git's index refuses: a `.git` in any case, a link that is called `.gitmodules`."""
+    parts = path.lower().split("/")
+    return ".git" in parts or (parts[-1] == ".gitmodules" and stat.S_ISLNK(mode))
 
 
 def _leave_out(code: str, path: str, chosen: Chosen) -> None:
@@ -137,7 +145,8 @@ def choose_ignored(root: str, named: Iterable[str], left_alone: frozenset[str]) 
             continue
         fits = seen.st_size <= IGNORED_BYTES and total + seen.st_size <= IGNORED_TOTAL
         readable = stat.S_ISLNK(seen.st_mode) or os.access(os.path.join(root, path), os.R_OK)
-        if fits and readable and len(found.files) < IGNORED_FILES:
+        takes = not _no_git_takes(path, seen.st_mode)
+        if fits and takes and readable and len(found.files) < IGNORED_FILES:
             total += seen.st_size
             found.files[path] = (seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
         else:

@@ -7,7 +7,7 @@ so has one that is too large.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -20,7 +20,8 @@ from efr.snapshots.take import FILES, IGNORED, LEFT_OUT
 
 _PLAIN: Final = ("--no-ext-diff", "--no-textconv", "--no-color")
 _KINDS: Final[dict[str, Kind]] = {"A": "added", "D": "deleted", "R": "renamed"}
-_MOST_HIDDEN: Final = 500  # paths that one command line takes out of a diff
+_MOST_NAMED: Final = 500  # paths that one command line takes out of a diff, or names for it
+_MOST_CHARS: Final = 256 * 1024  # of them together; execve(2) takes 2 MiB
 
 
 @dataclass
@@ -77,7 +78,15 @@ def _entry(line: str) -> tuple[str, str]:
 
 def changes(git: Git, before: Snapshot, after: Snapshot, budget: Budget) -> list[Change]:
     """What changed, by path. Raises GitFailed, GitTimedOut, Cancelled."""
+    return _changes(git, before, after, budget)[0]
+
+
+def _changes(
+    git: Git, before: Snapshot, after: Snapshot, budget: Budget
+) -> tuple[list[Change], frozenset[str]]:
+    """What changed, by path; and which of those paths are in the trees of the files."""
     found = {one.path: one for one in _differ(git, before.files, after.files, budget)}
+    in_trees = frozenset(found)
     hidden = _are_ignored(git, found, budget)
     for path in hidden:
         found[path] = replace(found[path], hidden=Hidden.IGNORED)
@@ -88,7 +97,7 @@ def changes(git: Git, before: Snapshot, after: Snapshot, budget: Budget) -> list
         kind = _large_kind(path, before.large.get(path), after.large.get(path), found)
         if kind is not None:
             found[path] = Change(path, kind, binary=True, hidden=Hidden.LARGE)
-    return sorted(found.values(), key=lambda one: os.fsencode(one.path))
+    return sorted(found.values(), key=lambda one: os.fsencode(one.path)), in_trees
 
 
 def _put_over(found: dict[str, Change], one: Change) -> None:
@@ -138,42 +147,72 @@ def _differ(git: Git, before: str, after: str, budget: Budget) -> Iterator[Chang
 
 def _are_ignored(git: Git, paths: Iterable[str], budget: Budget) -> list[str]:
     """Those that git ignores as the directory is now: one may have been taken before it was."""
-    given = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    # The dot keeps git from reading a name like `:(glob)*` as a pattern.
+    given = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)
     if not given or git.root is None or not os.path.isdir(git.root):
         return []
     out = git.run(
         "check-ignore", "--no-index", "-z", "--stdin", budget=budget, given=given, ok=(0, 1)
     )
-    return os.fsdecode(out).split("\0")[:-1]
+    return [path.removeprefix("./") for path in os.fsdecode(out).split("\0")[:-1]]
 
 
 def write_patch(
-    git: Git, before: Snapshot, after: Snapshot, prefix: str, into: CutText, budget: Budget
+    git: Git,
+    before: Snapshot,
+    after: Snapshot,
+    prefix: str,
+    into: CutText,
+    budget: Budget,
+    but: Sequence[str] = (),
 ) -> None:
     """The unified diff, and a line for each file whose content is not shown. `prefix` stands
-    before every path. Raises GitFailed, GitTimedOut, Cancelled."""
-    hidden = [one for one in changes(git, before, after, budget) if one.hidden is not None]
-    if before.files != after.files and len(hidden) <= _MOST_HIDDEN:
-        git.lines(
-            "diff-tree",
-            "-r",
-            "-p",
-            "-M",
-            *_PLAIN,
-            f"--src-prefix=a/{prefix}",
-            f"--dst-prefix=b/{prefix}",
-            before.files,
-            after.files,
-            "--",
-            ".",
-            *(f":(exclude,literal,top){one.path}" for one in hidden),
-            budget=budget,
-            take=into.add,
-        )
+    before every path; `but`: directories in it that are passed over. Raises GitFailed,
+    GitTimedOut, Cancelled."""
+    found, in_trees = _changes(git, before, after, budget)
+    found = [one for one in found if not any(one.path.startswith(f"{path}/") for path in but)]
+    hidden = [one for one in found if one.hidden is not None]
+    if before.files != after.files:
+        wanted = _wanted([one for one in found if one.path in in_trees], but)
+        if wanted is None:
+            into.add(b"too many ignored files changed, content of the others not shown\n")
+        elif wanted:
+            git.lines(
+                "diff-tree",
+                "-r",
+                "-p",
+                "-M",
+                *_PLAIN,
+                f"--src-prefix=a/{prefix}",
+                f"--dst-prefix=b/{prefix}",
+                before.files,
+                after.files,
+                "--",
+                *wanted,
+                budget=budget,
+                take=into.add,
+            )
     for one in hidden:
         why = one.hidden.value if one.hidden is not None else ""
         shown = f"{prefix}{one.path}".replace("\n", "\ufffd")
         into.add(f"{shown}: {why}, content not shown\n".encode("utf-8", "replace"))
+
+
+def _wanted(found: Sequence[Change], but: Sequence[str]) -> list[str] | None:
+    """The pathspecs of what is shown, all but the hidden ones or each by name; None: too many."""
+    left_out = [*but, *(one.path for one in found if one.hidden is not None)]
+    hidden = [f":(exclude,literal,top){path}" for path in left_out]
+    if _fits(hidden):
+        return [".", *hidden]
+    plain = [one for one in found if one.hidden is None]
+    names = [one.path for one in plain] + [one.from_path for one in plain if one.from_path]
+    shown = [f":(literal,top){name}" for name in names]
+    return shown if _fits(shown) else None
+
+
+def _fits(pathspecs: Sequence[str]) -> bool:
+    """Whether a command line takes them, and git looks through them soon enough."""
+    return len(pathspecs) <= _MOST_NAMED and sum(map(len, pathspecs)) <= _MOST_CHARS
 
 
 def empty_of(root: str) -> Snapshot:

@@ -133,11 +133,14 @@ class Snapshots:
         prefix: str,
         into: CutText,
         limit_s: float = LIMIT_S,
+        but: Sequence[str] = (),
     ) -> None:
-        """Adds the unified diff to a text; `prefix` stands before each path. Raises NotTaken."""
+        """Adds the unified diff to a text; `prefix` stands before each path, `but`: absolute
+        paths of directories that are passed over. Raises NotTaken."""
         git = self._git(store_of(self.folder, after.root))
         try:
-            write_patch(git, before, after, prefix, into, self._budget(limit_s))
+            passed = sorted(below(after.root, but))
+            write_patch(git, before, after, prefix, into, self._budget(limit_s), passed)
         except (GitFailed, GitTimedOut) as exc:
             raise NotTaken(after.root, str(exc)) from exc
 
@@ -151,15 +154,18 @@ class Snapshots:
     def _take_or_start_over(
         self, store: StoreFiles, limits: Limits, budget: Budget, *, whole: bool
     ) -> Snapshot:
-        """Once more from nothing, when what is known of the directory is damaged."""
-        try:
-            return self._take(store, limits, budget, whole=whole)
-        except GitMissing:
-            raise
-        except GitFailed as exc:
-            log.warning("the store of %s is read anew: %s", store.root, exc)
-            self._start_over(store)
-            return self._take(store, limits, budget, whole=whole)
+        """Once more as it is, for a file may have changed while git read it; then from nothing,
+        for what is known of the directory may be damaged."""
+        for start_over in (False, True):
+            try:
+                return self._take(store, limits, budget, whole=whole)
+            except GitMissing:
+                raise
+            except GitFailed as exc:
+                log.warning("the store of %s is read again: %s", store.root, exc)
+            if start_over:
+                self._start_over(store)
+        return self._take(store, limits, budget, whole=whole)
 
     def _take(self, store: StoreFiles, limits: Limits, budget: Budget, *, whole: bool) -> Snapshot:
         if not store.git.exists():  # it was removed, and so was what is known of it

@@ -20,7 +20,7 @@ from efr.snapshots.choice import (
     left_out_text,
     parse_status,
 )
-from efr.snapshots.errors import NotTaken
+from efr.snapshots.errors import GitFailed, GitMissing, NotTaken
 from efr.snapshots.files import StoreFiles
 from efr.snapshots.git import Budget, Git
 from efr.snapshots.objects import (
@@ -41,6 +41,8 @@ _PACK_FROM: Final = 200
 _BATCH: Final = 5000
 _PUT: Final = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
 _TO_PACK: Final = "core.bigFileThreshold=1"
+# Files that are left out, for they change while git reads them; more mean that the store is broken.
+_MOVING: Final = 8
 _STATUS: Final = (
     "status",
     "--porcelain",
@@ -97,8 +99,8 @@ class Taker:
         changed, ignored = parse_status(out)
         self._check_count(changed)
         chosen = choose(self._files.root, changed, self._limits, self._left_alone)
-        tree = self._tree(chosen, budget)
-        skipped = chosen.skipped
+        tree, moving = self._tree(chosen, budget)
+        skipped = chosen.skipped + moving
         ignored_tree = None
         count = disk.entries_of(self._files.index)
         if whole:
@@ -112,12 +114,13 @@ class Taker:
         if disk.entries_of(self._files.index) + new - gone > self._limits.max_files:
             raise TooMany(self._files.root, f"more than {self._limits.max_files} files")
 
-    def _tree(self, chosen: Chosen, budget: Budget) -> str:
-        index = self._files.index
+    def _tree(self, chosen: Chosen, budget: Budget) -> tuple[str, int]:
+        """The tree, and how many files could not be read."""
+        index, moving = self._files.index, 0
         if chosen.put or chosen.drop:
-            _update(self._git, chosen.put, chosen.drop, budget)
+            moving = _update(self._git, chosen.put, chosen.drop, budget)
         elif self._known.tree and disk.signature(index) == self._known.index:
-            return self._known.tree
+            return self._known.tree, 0
         tree = _write_tree(self._git, budget)
         self._known.index, self._known.tree = disk.signature(index), tree
         if tree != self._known.head:
@@ -125,7 +128,7 @@ class Taker:
             commit = write_commit(self._files.git, tree, "the newest snapshot", 0)
             write_head(self._files.git, commit)
             self._known.head = tree
-        return tree
+        return tree, moving
 
     def _ignored(self, named: Sequence[str], budget: Budget) -> tuple[str, int, int]:
         """The tree of the ignored files, how many are in it, how many are left out."""
@@ -133,29 +136,45 @@ class Taker:
         known = self._known
         if known.ignored_tree and wanted.files == known.ignored:
             return known.ignored_tree, len(wanted.files), wanted.skipped
-        git = self._git.with_index(self._files.ignored_index)
+        git, moving = self._git.with_index(self._files.ignored_index), 0
         if not wanted.files:
             disk.forget(self._files.ignored_index)
             tree = EMPTY_TREE
         else:
             held = os.fsdecode(git.run("ls-files", "-z", budget=budget)).split("\0")[:-1]
             drop = [path for path in held if path not in wanted.files]
-            _update(git, list(wanted.files), drop, budget)
+            moving = _update(git, list(wanted.files), drop, budget)
             tree = _write_tree(git, budget)
         # No turn may name this tree; without a name it would go while it is still of use.
         write_object(self._files.git, "tree", b"")
         commit = write_commit(self._files.git, tree, "the newest ignored files", 0)
         write_ref(self._files.git, IN_USE, commit)
-        known.ignored, known.ignored_tree = wanted.files, tree
-        return tree, len(wanted.files), wanted.skipped
+        known.ignored, known.ignored_tree = wanted.files, tree if not moving else ""
+        return tree, len(wanted.files) - moving, wanted.skipped + moving
 
 
-def _update(git: Git, put: Sequence[str], drop: Sequence[str], budget: Budget) -> None:
+def _update(git: Git, put: Sequence[str], drop: Sequence[str], budget: Budget) -> int:
+    """Brings the index to date; returns how many files could not be read."""
     if drop:
         git.run("update-index", "-z", "--force-remove", "--stdin", budget=budget, given=_list(drop))
     settings = (_TO_PACK,) if len(put) >= _PACK_FROM else ()
-    for start in range(0, len(put), _BATCH):
-        git.run(*_PUT, budget=budget, given=_list(put[start : start + _BATCH]), settings=settings)
+    waiting = [put[start : start + _BATCH] for start in range(0, len(put), _BATCH)][::-1]
+    moving = 0
+    while waiting:
+        part = waiting.pop()
+        try:
+            git.run(*_PUT, budget=budget, given=_list(part), settings=settings)
+        except GitMissing:
+            raise
+        except GitFailed:
+            # A file that changes while it is read ends git, which then has kept nothing of the
+            # part: the halves find the one.
+            moving += len(part) == 1
+            if moving > _MOVING:
+                raise
+            half = len(part) // 2
+            waiting += [part[half:], part[:half]] if half else []
+    return moving
 
 
 def _list(paths: Sequence[str]) -> bytes:

@@ -86,7 +86,8 @@ def world(tmp_path: Path) -> World:
 
     def make(given: schema.Snapshot | None = None, *, auto: bool = False) -> TurnFiles:
         settings = given or schema.Snapshot()
-        named = Registry((tmp_path / "app", tmp_path / "lib")) if auto else None
+        roots = (tmp_path / "app", tmp_path / "lib", tmp_path / "app/inner")
+        named = Registry(roots) if auto else None
         return TurnFiles(room, settings, cast(TurnLog, log), where, named, SystemClock())
 
     return World(tmp_path, log, make)
@@ -151,6 +152,20 @@ def test_in_auto_the_projects_that_a_line_names_count_too(world: World) -> None:
     before = files.before(line, Cancel())
     world.write("lib/l", "two\n")
     assert paths(files.after(before, Cancel())) == ["~/lib/l"]
+
+
+def test_a_file_in_a_project_inside_the_project_is_listed_once(world: World) -> None:
+    files = world.make(auto=True)
+    (world.home / "app/inner").mkdir()
+    world.write("app/inner/x")
+    line = CallNeeds("shell", (PathUse(str(world.home / "app/inner/x"), "write"),), "make")
+    before = files.before(line, Cancel())
+    world.write("app/inner/x", "two\n")
+    world.write("app/a", "two\n")
+    changes = files.after(before, Cancel())
+    assert paths(changes) == ["a", "inner/x"]
+    assert changes is not None
+    assert (changes.added, changes.removed) == (2, 2)
 
 
 def test_a_directory_that_cannot_be_taken_is_named_and_tried_once(

@@ -6,16 +6,18 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from tests.snapshots.world import CONVERSATION, LIMITS, world_in
+from efr.snapshots.choice import Limits
+from tests.snapshots.world import CONVERSATION, world_in
 
-FILES = 40
+LIMITS = Limits(max_file_bytes=10_000, max_files=500, ignored=True)
+FEW, MANY = 40, 220  # loose objects, and a pack
 
 
 def main(folder: Path) -> None:
     world = world_in(folder)
     world.write(".gitignore", "*.log\n")
     for number in count():
-        for place in range(FILES):
+        for place in range(MANY if number % 2 else FEW):
             world.write(f"f{place}", f"{number} {place}\n" * 50)
         world.write("x.log", f"{number}\n")
         turn = f"01890a5d-ac96-774b-bcce-{number:012x}"

@@ -14,6 +14,7 @@ import pytest
 from efr.base.cancel import Cancel, Cancelled
 from efr.snapshots.collect import too_old
 from tests.harness.daemon import ROOT
+from tests.snapshots.kill_child import LIMITS
 from tests.snapshots.world import CONVERSATION, OTHER, TURN, World
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
@@ -148,7 +149,7 @@ def test_a_kill_leaves_nothing_that_grows(world: World, tmp_path: Path) -> None:
             for _ in range(kills):
                 assert child.stdout.readline()
             child.kill()
-    final = world.take()
+    final = world.take(LIMITS)
     world.room.keep(final, CONVERSATION, turn(99), "pre")
     make_old(world.store())
     collect(world, keep_turns=1)
@@ -158,4 +159,4 @@ def test_a_kill_leaves_nothing_that_grows(world: World, tmp_path: Path) -> None:
     assert not list(world.stores.rglob("*.lock"))
     told = world.git("count-objects", "-v", store=store)
     assert "garbage: 0\n" in told
-    assert world.take() == final
+    assert world.take(LIMITS) == final

@@ -92,6 +92,20 @@ def test_the_patch_turns_the_tree_before_into_the_tree_after(world: World, tmp_p
     assert (world.root / "run").stat().st_mode & stat.S_IXUSR
 
 
+def test_a_directory_that_has_its_own_snapshots_is_passed_over_in_the_diff(world: World) -> None:
+    for path in ("a", "in ner/a", "in ner/large", "in nerd"):
+        world.write(path)
+    before = world.take()
+    for path in ("a", "in ner/a", "in nerd"):
+        world.write(path, "two\n")
+    world.write("in ner/large", b"x" * 20_000)
+    text = CutText(1000, 100_000)
+    inner = [str(world.root / "in ner"), "/elsewhere"]
+    world.room.write_patch(before, world.take(), "", text, but=inner)
+    headers = [line for line in text.text().splitlines() if line.startswith("+++ ") or ":" in line]
+    assert headers == ["+++ b/a", "+++ b/in nerd\t"]
+
+
 def test_ignored_files_are_named_and_never_shown(world: World) -> None:
     world.write(".gitignore", ".env\nnode_modules\nbuild\n/data/\n*.log\n")
     world.write(".env", "KEY=secret-1\n")
