@@ -37,10 +37,6 @@ class Frame:
         """The sizes of the model's context."""
         return limits_of(self.resolved.model, self.settings.compaction)
 
-    @property
-    def tool_names(self) -> list[str]:
-        return [one.name for one in self.tools]
-
     @cached_property
     def system_bytes(self) -> int:
         """The system prompt as JSON."""

@@ -9,13 +9,13 @@ reader.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from efr.agent.context import Context, Missing, Piece, head_of, stubs
 from efr.agent.frame import Frame
-from efr.agent.rebuild import rebuild_turn, repaired, shown_as_text, unread_steers
+from efr.agent.rebuild import rebuild_turn, repaired, unread_steers
 from efr.providers.canonical import Message, decode_message, encode_message
 from efr.store import queries
 from efr.store.rows import StoredCompaction, TurnRow
@@ -110,7 +110,7 @@ def read_history(conn: Any, conversation_id: str, *, running: bool = False) -> H
 def context_of(history: History, frame: Frame, turn_id: str = "") -> Context:
     """What a request of that frame begins with. `turn_id`: of the turn that will add to it."""
     writer = (frame.resolved.provider.id, frame.resolved.model.id)
-    turns = [_pieces(turn, frame.tool_names, same=turn.source == writer) for turn in history.turns]
+    turns = [_pieces(turn, same=turn.source == writer) for turn in history.turns]
     kept = _within_net(turns, max(_NET_BYTES, _NET_WINDOWS * frame.limits.window))
     gone = [one for one in turns[: len(turns) - len(kept)] if one]
     missing = Missing(len(gone), sum(len(one) for one in gone))
@@ -118,11 +118,10 @@ def context_of(history: History, frame: Frame, turn_id: str = "") -> Context:
     return Context(head_of(history.summary), past, missing, turn_id)
 
 
-def _pieces(turn: PastTurn, tools: Collection[str], *, same: bool) -> list[Piece]:
+def _pieces(turn: PastTurn, *, same: bool) -> list[Piece]:
     """The turn for a request. `same`: its provider and model read their own items again."""
     messages = [one if same else one.without_raw() for one in turn.messages]
-    shown = shown_as_text(messages, tools)
-    pieces = [Piece(turn.turn_id, place, message) for place, message in enumerate(shown)]
+    pieces = [Piece(turn.turn_id, place, message) for place, message in enumerate(messages)]
     return [*stubs(pieces[: turn.pruned]), *pieces[turn.pruned :]][turn.first :]
 
 

@@ -18,7 +18,6 @@ from efr.providers.canonical import (
     ToolCallBlock,
     ToolResultBlock,
 )
-from efr.providers.provider_json import compact
 from efr.wire import events as ev
 
 log = logging.getLogger("efr.agent")
@@ -179,37 +178,3 @@ def _results(calls: Iterable[ToolCallBlock]) -> list[Block]:
 
 def _answers(calls: Sequence[ToolCallBlock]) -> list[Message]:
     return [Message("user", tuple(_results(calls)))] if calls else []
-
-
-def shown_as_text(messages: Iterable[Message], tools: Collection[str]) -> list[Message]:
-    """Calls (and results) of tools that are not on offer, as text in their place.
-
-    A pure function of the call and the tool names, so every later request shows the same.
-    """
-    foreign: dict[str, str] = {}
-    shown: list[Message] = []
-    for message in messages:
-        for call in message.calls:
-            if call.name not in tools:
-                foreign[call.call_id] = call.name
-        if any(_is_foreign(block, foreign) for block in message.content):
-            blocks = tuple(_as_text(block, foreign) for block in message.content)
-            shown.append(Message(message.role, blocks))
-        else:
-            shown.append(message)
-    return shown
-
-
-def _is_foreign(block: Block, foreign: dict[str, str]) -> bool:
-    return isinstance(block, ToolCallBlock | ToolResultBlock) and block.call_id in foreign
-
-
-def _as_text(block: Block, foreign: dict[str, str]) -> Block:
-    if isinstance(block, ToolCallBlock) and block.call_id in foreign:
-        given = block.input if block.freeform else compact(block.input)
-        return TextBlock(f"[tool call {block.name} {block.call_id}]\n{given}")
-    if isinstance(block, ToolResultBlock) and block.call_id in foreign:
-        failed = " failed" if block.is_error else ""
-        name = foreign[block.call_id]
-        return TextBlock(f"[tool result {name} {block.call_id}{failed}]\n{block.output}")
-    return block

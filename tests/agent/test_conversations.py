@@ -128,16 +128,6 @@ def test_a_turn_that_a_crash_cut_is_rebuilt_with_every_call_answered(
     assert shown[3] == ("user", "<live_state>|again")
 
 
-def test_earlier_calls_of_a_tool_that_is_gone_are_shown_as_text(world: World) -> None:
-    world.provider.answers(calls(("edit", "{}")), said("done"), said("next"))
-    world.wait_end(world.send("go").turn_id)
-    world.provider.facts = (ModelFacts("patcher", edit_tool="apply_patch"),)
-    world.wait_end(world.send("again").turn_id)
-    shown = texts_of(world.provider.requests[2])
-    assert shown[1][1].startswith("[tool call edit call-0]")
-    assert shown[2][1].startswith("[tool result edit call-0]")
-
-
 def test_turns_beyond_the_net_are_named_as_missing(world: World) -> None:
     world.settings = Settings(compaction=Compaction(auto=False))
     world.provider.facts = (ModelFacts("m", context_window=100_000),)

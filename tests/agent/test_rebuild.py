@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from efr.agent.rebuild import UNFINISHED, rebuild_turn, repaired, shown_as_text, user_text
+from efr.agent.rebuild import UNFINISHED, rebuild_turn, repaired, user_text
 from efr.providers.canonical import Message, TextBlock, ToolCallBlock, ToolResultBlock
 from efr.wire import events as ev
 from efr.wire import types as t
@@ -161,21 +161,6 @@ def test_whole_messages_are_left_as_they_are() -> None:
         assistant(TextBlock("d")),
     ]
     assert all(a is b for a, b in zip(repaired(messages), messages, strict=True))
-
-
-def test_calls_of_a_tool_that_is_not_on_offer_are_text_in_their_place() -> None:
-    messages = [
-        assistant(TextBlock("look"), call("a", "gone"), call("b")),
-        Message("user", (ToolResultBlock("a", "no", is_error=True), ToolResultBlock("b", "1"))),
-    ]
-    assert shown_as_text(messages, {"shell"}) == [
-        assistant(
-            TextBlock("look"),
-            TextBlock('[tool call gone a]\n{"command":"ls"}'),
-            call("b"),
-        ),
-        Message("user", (TextBlock("[tool result gone a failed]\nno"), ToolResultBlock("b", "1"))),
-    ]
 
 
 def test_a_steer_that_no_call_read_stands_at_the_end_of_a_turn_that_was_cut() -> None:
