@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+MARK: Final = "\ufeff"  # a byte order mark: some editors write one, and none shows it
 
 
 class ConfigError(Exception):
@@ -29,6 +31,12 @@ class ConfigError(Exception):
         place = f"line {self.line}, column {self.column}: " if self.line is not None else ""
         key = f"{self.key}: " if self.key else ""
         return f"{place}{key}{self.message}"
+
+
+def marked() -> ConfigError:
+    """The fault of a text that starts with the mark, which TOML does not take."""
+    what = "the file starts with a byte order mark (U+FEFF); save it as UTF-8 without one"
+    return ConfigError(what, line=1, column=1)
 
 
 class RegistryError(Exception):

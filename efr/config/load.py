@@ -5,6 +5,7 @@ A missing file is an empty one. The first error wins and nothing of a broken fil
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import stat
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from efr.config.errors import ConfigError
+from efr.config.errors import MARK, ConfigError, marked
 from efr.config.keys import KEYS, RESTART_KEYS
 from efr.config.schema import Settings
 
@@ -166,11 +167,15 @@ def _in_range(document: Mapping[str, Any], prefix: str) -> bool:
 def _not_utf8(text: bytes, exc: UnicodeDecodeError) -> ConfigError:
     from efr.config.places import line_column
 
+    if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return ConfigError("the file is UTF-16; save it as UTF-8", line=1, column=1)
     line, column = line_column(text[: exc.start].decode(), exc.start)
     return ConfigError(f"the file is not UTF-8 (byte {exc.start})", line=line, column=column)
 
 
 def _no_toml(text: str, message: str) -> ConfigError:
+    if text.startswith(MARK):
+        return marked()
     found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL)
     if found is not None:
         return ConfigError(found[1], line=int(found[2]), column=int(found[3]))

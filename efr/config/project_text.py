@@ -17,7 +17,7 @@ import msgspec
 import tomlkit
 from tomlkit.items import Array, InlineTable
 
-from efr.config.errors import ConfigError
+from efr.config.errors import MARK, ConfigError, marked
 from efr.config.project_faults import first_fault
 from efr.policy.paths import normal
 
@@ -60,7 +60,7 @@ def parse(text: str) -> tuple[Project, ...]:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
-        raise ConfigError(str(exc)) from exc
+        raise marked() if text.startswith(MARK) else ConfigError(str(exc)) from exc
     fault = first_fault(document, text)
     if fault is not None:
         raise fault

@@ -126,6 +126,8 @@ class ProjectRegistry:
     def _text(self, path: Path) -> str | None:
         """The file's text; None when there is none. Raises ConfigError."""
         try:
+            if not path.is_file() and path.exists():  # a pipe would block
+                raise ConfigError(f"{self.path}: it is no regular file")
             return path.read_bytes().decode()
         except FileNotFoundError:
             return None

@@ -6,14 +6,17 @@ words with commas between them.
 
 from __future__ import annotations
 
+import re
 import tomllib
-from typing import Any
+from typing import Any, Final
 
 from msgspec import inspect
 
 from efr.config.declared import Declared, declared, members
 from efr.config.errors import ConfigError
 from efr.config.faults import unknown_key
+
+_MAY_BE_NUMBER: Final = re.compile(r"[+-]?[0-9][0-9A-Za-z_]*")
 
 
 def find(key: str) -> Declared:
@@ -32,11 +35,21 @@ def parsed(key: Declared, text: str) -> Any:
     if any(isinstance(one, inspect.BoolType) for one in kinds) and text in ("true", "false"):
         return text == "true"
     if any(isinstance(one, inspect.IntType) for one in kinds):
-        try:
-            return int(text)
-        except ValueError:
-            return text  # a colour by its name, or an error that the load words better
-    return text
+        number = _whole_number(text)
+        if number is not None:
+            return number
+    return text  # also a colour by its name, or an error that the load words better
+
+
+def _whole_number(text: str) -> int | None:
+    """The number as TOML reads it: `1_000` is one, `007` and digits of other scripts are none."""
+    if not _MAY_BE_NUMBER.fullmatch(text):
+        return None
+    try:
+        found = tomllib.loads(f"x = {text}")["x"]
+    except ValueError:
+        return None
+    return found if isinstance(found, int) else None
 
 
 def _list(key: Declared, text: str) -> Any:

@@ -191,6 +191,26 @@ def test_bytes_that_are_no_text_are_refused_with_their_place() -> None:
     assert str(caught.value) == "line 2, column 8: the file is not UTF-8 (byte 12)"
 
 
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (
+            "screen = true\n".encode("utf-8-sig"),
+            "line 1, column 1: the file starts with a byte order mark (U+FEFF); save it as UTF-8"
+            " without one",
+        ),
+        (
+            "screen = true\n".encode("utf-16"),
+            "line 1, column 1: the file is UTF-16; save it as UTF-8",
+        ),
+    ],
+)
+def test_a_mark_that_no_editor_shows_is_named(text: bytes, fault: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load.read(text)
+    assert str(caught.value) == fault
+
+
 def test_a_directory_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=f"cannot read {tmp_path}: Is a directory"):
         load.load(tmp_path, {})

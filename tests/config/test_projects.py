@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import threading
 from collections.abc import Callable
@@ -108,6 +109,15 @@ def test_what_is_not_utf8_is_broken_and_warned_of_once(
     assert len(caplog.records) == 1
     with pytest.raises(ConfigError, match="not UTF-8"):
         broken.add("/p", "p")
+
+
+def test_a_byte_order_mark_and_a_pipe_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"line 1, column 1: .* byte order mark \(U\+FEFF\)"):
+        registry(tmp_path, "\ufeff").read()
+    (tmp_path / "projects.toml").unlink()
+    os.mkfifo(tmp_path / "projects.toml")
+    with pytest.raises(ConfigError, match="no regular file"):
+        registry(tmp_path, None).read()
 
 
 # Adding and removing.
