@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from efr.agent.accounting import estimate_request
@@ -100,6 +100,9 @@ class Reader(ScriptedProvider):
         frame = frame_of(conversation_id, resolved, world.settings, world.tools.definitions())
         rebuilt = context_of(history, frame).messages()
         assert _comparable(rebuilt) == _comparable(request.messages)
+        ended = world.readers.read(lambda conn: read_history(conn, conversation_id))
+        exact = [encode_message(one) for one in context_of(ended, frame).messages()]
+        assert exact == [encode_message(one) for one in request.messages[: len(exact)]]
 
 
 def _comparable(messages: Sequence[Message]) -> list[str]:
@@ -148,9 +151,15 @@ def _wanted(request: Request) -> int:
     return _number(request) % 3
 
 
-def test_three_hundred_turns_in_a_small_window(tmp_path: Path) -> None:
+STATED = {3: "FACT-STATED-3", 120: "FACT-STATED-120"}
+FOCUS_AT, FOCUS = 200, "FACT-FOCUS-200"
+
+
+def talk(folder: Path, turns: int, restarts: Collection[int]) -> tuple[Reader, list[ev.Event]]:
+    """So many turns; a restart before each of those. The model, and the events of the log."""
     dice = random.Random(32)
-    world = World(tmp_path)
+    folder.mkdir()
+    world = World(folder)
     notes = world.home / "notes"
     notes.mkdir()
     for number in range(12):
@@ -159,35 +168,47 @@ def test_three_hundred_turns_in_a_small_window(tmp_path: Path) -> None:
     world.provider = model
     world.models = ScriptedModels(model, lambda: world.settings)
     world.tools = ToolRegistry()  # type: ignore[assignment]
-    stated = {3: "FACT-STATED-3", 120: "FACT-STATED-120"}
-    restarts = set(dice.sample(range(1, TURNS), 12))
-    conversation_id = None
+    conversation_id = ""
     with world:
-        for number in range(TURNS):
+        for number in range(turns):
             if number in restarts:
                 world.restart()
-            if number == 200:
-                focus = m.ConversationCompactParams(
-                    command_id=world.ids.new(),
-                    conversation_id=conversation_id or "",
-                    focus="FACT-FOCUS-200",
+            if number == FOCUS_AT:
+                params = m.ConversationCompactParams(
+                    command_id=world.ids.new(), conversation_id=conversation_id, focus=FOCUS
                 )
-                world.agent.conversation_compact(focus, Cancel())
+                world.agent.conversation_compact(params, Cancel())
             filler = " ".join(dice.choice(WORDS) for _ in range(60))
-            text = f"prompt {number}: {stated.get(number, '')} {filler}"
-            sent = world.send(text, conversation_id=conversation_id)
+            text = f"prompt {number}: {STATED.get(number, '')} {filler}"
+            sent = world.send(text, conversation_id=conversation_id or None)
             conversation_id = sent.conversation_id
             assert isinstance(world.wait_end(sent.turn_id), ev.TurnCompleted)
-        done = [
-            event
-            for event in world.stored(conversation_id or "")
-            if isinstance(event, ev.ConversationCompacted)
-        ]
+        return model, world.stored(conversation_id)
+
+
+def test_three_hundred_turns_in_a_small_window(tmp_path: Path) -> None:
+    restarts = random.Random(5).sample(range(1, TURNS), 12)
+    model, events = talk(tmp_path / "one", TURNS, restarts)
+    done = [event for event in events if isinstance(event, ev.ConversationCompacted)]
     assert len([one for one in done if one.trigger.value == "auto"]) >= 5
     assert done[-1].summary is not None
-    assert set(FACT.findall(done[-1].summary)) == {*stated.values(), "FACT-FOCUS-200"}
+    assert set(FACT.findall(done[-1].summary)) == {*STATED.values(), FOCUS}
     assert model.checks >= 50
     assert _breaks(model.requests) <= len(done)
+
+
+def test_with_restarts_each_request_is_the_one_without(tmp_path: Path) -> None:
+    turns = 40
+    whole, events = talk(tmp_path / "one", turns, ())
+    again, _ = talk(tmp_path / "two", turns, range(1, turns))
+    assert any(isinstance(event, ev.ConversationCompacted) for event in events)
+    assert _sent(again, tmp_path / "two") == _sent(whole, tmp_path / "one")
+
+
+def _sent(model: Reader, folder: Path) -> list[list[bytes]]:
+    """Every byte of every request, without what names the folder and the conversation."""
+    ids = re.compile(re.escape(bytes(folder)) + rb"(?:/efr/data/scratch/[\w-]+)?")
+    return [[ids.sub(b"NAME", encode_message(one)) for one in r.messages] for r in model.requests]
 
 
 def _breaks(requests: Sequence[Request]) -> int:
