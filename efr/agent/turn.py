@@ -91,7 +91,11 @@ class Turn:
             stopped = self._running.cancel.cancelled and isinstance(exc, ProviderError)
             event = self._interrupted() if stopped else self._failed(exc)
         self._channel.end()
-        return self._end(self._with_changes(event))
+        end = self._end(self._with_changes(event))
+        self._guard = (
+            None  # it knows this turn: so the history goes with it, and not with the next gc
+        )
+        return end
 
     # The story -----------------------------------------------------------------------------
 

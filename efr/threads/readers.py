@@ -83,6 +83,7 @@ class ReaderPool:
             opened.set_result(None)
             while (request := self._inbox.take()) is not None:
                 _read(conn, *request)
+                del request  # with its answer, which may be large
 
 
 def _read(conn: Connection, fn: Callable[[Connection], Any], reply: Reply[Any]) -> None:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
 
+from efr.agent.context import Context
 from efr.agent.ports import NoModelsYet
 from efr.config.schema import Conversation, Model, Settings
 from efr.providers import errors as provider
@@ -572,3 +574,23 @@ def test_a_prompt_before_the_first_list_of_models_changes_nothing(world: World) 
     world.wait_end(world.send("go", command_id=COMMAND).turn_id)
     world.models.missing = True
     assert world.send("go", command_id=COMMAND).queued is False, "the stored answer needs no list"
+
+
+@pytest.mark.parametrize("how", ["completed", "failed"])
+def test_the_history_of_a_turn_goes_with_it_and_waits_for_no_garbage_collector(
+    world: World, how: str
+) -> None:
+    def contexts() -> int:
+        return sum(isinstance(one, Context) for one in gc.get_objects())
+
+    world.provider.answers(calls(*[ONE]), said("done") if how == "completed" else [])
+    gc.collect()
+    before = contexts()
+    gc.disable()
+    try:
+        end = world.wait_end(world.send("go").turn_id)
+        world.stop()
+        assert contexts() == before
+    finally:
+        gc.enable()
+    assert isinstance(end, ev.TurnCompleted if how == "completed" else ev.TurnFailed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,6 +53,19 @@ def test_a_read_sees_one_moment(tmp_path: Path) -> None:
             # nobody else uses it meanwhile.
             assert pool.read(twice) == (1, 1)
             assert pool.read(queries.high_water) == 2
+
+
+def test_a_reader_keeps_nothing_of_its_last_answer(tmp_path: Path) -> None:
+    class Large:
+        """Such as the history of a conversation."""
+
+    with appending(tmp_path), reading(tmp_path / "efr.sqlite", 1) as pool:
+        answer = pool.read(lambda conn: Large())
+        kept, gone = weakref.ref(answer), threading.Event()
+        weakref.finalize(answer, gone.set)
+        del answer
+        assert gone.wait(LIMIT_S)
+        assert kept() is None
 
 
 def test_a_stuck_reader_holds_up_no_other(tmp_path: Path) -> None:
