@@ -109,16 +109,17 @@ class Account:
         return self.tokens
 
     def counted(self, usage: CallUsage | None, answer: Message) -> None:
-        """A call ended; its count holds the request and the answer."""
-        if usage is None:
-            if self._base is not None:
-                self._since += estimate([answer])
-            else:
-                self._whole += estimate([answer])
-            return
-        self._last = usage
-        self._sums = usage if self._sums is None else self._sums.plus(usage)
-        self._base, self._since = usage.context_tokens, 0
+        """A call ended; its count holds the request and the answer. One without input is none: no
+        request is empty, but some servers say so of every one."""
+        if usage is not None and usage != CallUsage():
+            self._sums = usage if self._sums is None else self._sums.plus(usage)
+        if usage is not None and usage.input_tokens:
+            self._last = usage
+            self._base, self._since = usage.context_tokens, 0
+        elif self._base is not None:
+            self._since += estimate([answer])
+        else:
+            self._whole += estimate([answer])
 
     @property
     def tokens(self) -> int:
@@ -132,6 +133,6 @@ class Account:
     @property
     def usage(self) -> t.Usage | None:
         """The sums for the turn's end; None when no call told a count."""
-        if self._sums is None or self._last is None:
+        if self._sums is None:
             return None
-        return usage_of(self._sums, self._last)
+        return usage_of(self._sums, self._last or CallUsage())

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from efr.agent.accounting import (
     Account,
     Limits,
@@ -73,6 +75,23 @@ def test_a_call_without_a_count_keeps_the_estimate() -> None:
     account.counted(None, answer)
     assert account.tokens == before + estimate([answer])
     assert account.usage is None
+
+
+@pytest.mark.parametrize("told", [CallUsage(), CallUsage(0, 40)])
+def test_a_count_without_input_is_none(told: CallUsage) -> None:
+    request = Request("m", (user_text("x" * 100),))
+    answer = Message("assistant", (TextBlock("y" * 100),))
+    account = Account(LIMITS, base=None)
+    whole = account.before_call(request)
+    account.counted(told, answer)
+    assert account.tokens == whole + estimate([answer])
+    counted = t.Usage(input_tokens=0, output_tokens=40)
+    assert account.usage == (counted if told.output_tokens else None)
+    account.counted(CallUsage(500, 10), answer)
+    account.counted(told, answer)
+    assert account.tokens == 510 + estimate([answer])
+    assert account.usage is not None
+    assert account.usage.context_tokens == 510
 
 
 def test_sums_stop_at_the_largest_count() -> None:
