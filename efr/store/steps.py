@@ -35,6 +35,7 @@ STEPS: Final = (
     Step(9, "search", projections=False),
     Step(10, "deletes", projections=False),
     Step(11, "devices", projections=False),
+    Step(12, "tombstones", projections=False),
 )
 
 NEWEST: Final = STEPS[-1].number

@@ -10,6 +10,7 @@ import pytest
 from efr.store import queries
 from efr.store.append import Appender
 from efr.store.batch import Batch, Committed, NewEvent, NewOutbox, Receipt, TurnMessage
+from efr.store.db import Connection
 from efr.store.errors import (
     ConversationExists,
     DeletedConversation,
@@ -253,6 +254,31 @@ def test_the_log_cannot_be_changed_by_hand(tmp_path: Path) -> None:
             with pytest.raises(apsw.ConstraintError, match="never goes"):
                 conn.execute("DELETE FROM events WHERE seq = ?", (seq,))
         assert kinds(conn) == ["conversation_created", "conversation_deleted"]
+        _assert_tombstones_stay(conn)
+
+
+def _assert_tombstones_stay(conn: Connection) -> None:
+    """What lets events go is written once, for an event of the log, and then it stands."""
+    before = conn.execute("SELECT * FROM conversation_deletes").fetchall()
+    seq = conn.execute("SELECT seq FROM events WHERE conversation_id = ?", (OTHER,)).get
+    for change, fault in (
+        (f"UPDATE conversation_deletes SET conversation_id = '{OTHER}'", "never changes"),
+        ("UPDATE conversation_deletes SET seq = 99", "never changes"),
+        ("UPDATE conversation_deletes SET parts = '{}', done_at = 1", "never changes"),
+        ("DELETE FROM conversation_deletes", "never goes"),
+        (f"INSERT INTO conversation_deletes VALUES ('{OTHER}', 99, 1, '{{}}', 1, 1)", "once"),
+        (f"INSERT INTO conversation_deletes VALUES ('{OTHER}', {seq}, 1, '{{}}', 1, 1)", "once"),
+        ("REPLACE INTO conversation_deletes SELECT * FROM conversation_deletes", "once"),
+        (
+            "INSERT INTO conversation_deletes SELECT * FROM conversation_deletes WHERE 1"
+            " ON CONFLICT DO UPDATE SET seq = 99",
+            "once",
+        ),
+    ):
+        with pytest.raises(apsw.ConstraintError, match=fault):
+            conn.execute(change)
+    assert conn.execute("SELECT * FROM conversation_deletes").fetchall() == before
+    conn.execute("UPDATE conversation_deletes SET rows_done_at = 1, done_at = 1")
 
 
 def compacted(through: str, **members: object) -> ev.ConversationCompacted:

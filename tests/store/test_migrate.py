@@ -70,6 +70,7 @@ SHIPPED = """
 0009_search.sql 0ccd3afec52064d1e363d6bf7e639cd0ae9fab5c40ebeb07b391a373753f6f39
 0010_deletes.sql c8ee306833e9fcbd6897a01216cff9a9372ba35ca5df86ed8d839deae50d13ea
 0011_devices.sql bf31597e4fc4d1a3cdc78e17ea63c53adff41c7834ec0f56403c4390df6b4d30
+0012_tombstones.sql 82ef2acc31a9830c5e8f3b8f17fe79c02161e8f3fa4a2c3eb54efdb063b931db
 """
 
 

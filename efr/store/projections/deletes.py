@@ -26,7 +26,8 @@ def deleted(conn: Connection, entry: Entry) -> None:
     }
     conn.execute(
         "INSERT INTO conversation_deletes (conversation_id, seq, requested_at, parts)"
-        " VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        " SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS"
+        " (SELECT 1 FROM conversation_deletes WHERE conversation_id = ?1)",
         (entry.conversation_id, entry.seq, entry.at_us, json_of(parts)),
     )
     _drop_answers(conn, entry)
