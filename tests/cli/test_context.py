@@ -106,13 +106,31 @@ def test_the_context_of_a_conversation(answered: Run) -> None:
     assert "the largest items, estimates:" in lines
     assert any(line.startswith("  9.0k  shell  turn ") for line in lines)
     assert any("manual, 196k -> 24k tokens" in line for line in lines)
-    assert lines[-1] == (
-        "12 model calls, 52k tokens in, 76% of them from the prompt cache, 9.0k written to it"
-    )
+    assert lines[-2:] == [
+        "12 model calls, 52k tokens in",
+        "76% of them from the prompt cache, 9.0k written to it",
+    ]
     code, out, _ = answered(
         "context", "--json", answers=[LIST, ("conversation.context", {}, told)], **PLACE
     )
     assert json.loads(out) == told
+
+
+def test_a_narrow_terminal_breaks_no_word(start: Start, fake: FakeDaemon) -> None:
+    told = frozen("conversation_context_result")
+    efr = start("context", env=PLACE, columns=60)
+    peer = fake.accept()
+    peer.hello()
+    for method, answer in (("conversations.list", LIST[2]), ("conversation.context", told)):
+        peer.expect(method)
+        peer.answer(method, answer)
+    assert efr.read_to_end() == 0
+    lines = [line.rstrip() for line in efr.text.splitlines()]
+    assert lines[1:3] == [
+        "sample-large: a window of 200k tokens, full at 190k; nothing",
+        "is compacted by itself",
+    ]
+    assert max(map(len, lines)) <= 60
 
 
 def test_without_a_terminals_conversation_the_newest_is_told(answered: Run) -> None:

@@ -9,8 +9,9 @@ from efr.cli.asker import asker_of
 from efr.cli.conversations import here, resolve
 from efr.cli.dialog import open_connection
 from efr.cli.errors import DONE
-from efr.cli.printing import print_json, print_lines
+from efr.cli.printing import columns_of, print_json, print_lines
 from efr.cli.render.context import report
+from efr.cli.render.spans import wrap
 from efr.cli.run import Run
 from efr.wire import methods as m
 
@@ -29,5 +30,9 @@ def context(run: Run) -> int:
             print_json(connection.call_json("conversation.context", **members))
             return DONE
         told: m.ConversationContextResult = connection.call("conversation.context", **members)
-    print_lines(run, report(told, run.clock.now_us()))
+    lines = report(told, run.clock.now_us())
+    columns = columns_of()
+    if columns is not None:
+        lines = [part for line in lines for part in (wrap(line, columns) if line else [line])]
+    print_lines(run, lines)
     return DONE

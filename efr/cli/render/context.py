@@ -5,7 +5,7 @@ Pure. It shows sizes and labels; no word of the conversation reaches it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from efr.cli.render.spans import MUTED, PLAIN, Line, join, row
 from efr.cli.render.status import context_line
@@ -40,7 +40,7 @@ def report(told: m.ConversationContextResult, now_us: int) -> list[Line]:
     if told.compactions:
         lines += [(), row("compactions:")]
         lines += _rows([_compaction(one, now_us) for one in told.compactions])
-    return [*lines, (), row(_cache(told.cache), MUTED)]
+    return [*lines, (), *(row(text, MUTED) for text in _cache(told.cache))]
 
 
 def _counted(told: m.ConversationContextResult) -> Line:
@@ -81,15 +81,15 @@ def _compaction(one: t.ContextCompaction, now_us: int) -> tuple[str, str]:
     return age, f"{one.trigger.value}, {sizes}"
 
 
-def _cache(cache: t.ContextCache) -> str:
+def _cache(cache: t.ContextCache) -> Iterator[str]:
     calls = "1 model call" if cache.calls == 1 else f"{cache.calls} model calls"
-    text = f"{calls}, {count_text(cache.input_tokens)} tokens in"
+    yield f"{calls}, {count_text(cache.input_tokens)} tokens in"
     if cache.input_tokens:
         percent = cache.cached_input_tokens * 100 // cache.input_tokens
-        text += f", {percent}% of them from the prompt cache"
-    if cache.cache_write_tokens:
-        text += f", {count_text(cache.cache_write_tokens)} written to it"
-    return text
+        text = f"{percent}% of them from the prompt cache"
+        if cache.cache_write_tokens:
+            text += f", {count_text(cache.cache_write_tokens)} written to it"
+        yield text
 
 
 def _rows(pairs: Sequence[tuple[str, str]]) -> list[Line]:
