@@ -92,9 +92,7 @@ class Turn:
             event = self._interrupted() if stopped else self._failed(exc)
         self._channel.end()
         end = self._end(self._with_changes(event))
-        self._guard = (
-            None  # it knows this turn: so the history goes with it, and not with the next gc
-        )
+        self._guard = None  # it knows this turn: the history goes with it, not with the next gc
         return end
 
     # The story -----------------------------------------------------------------------------

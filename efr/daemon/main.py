@@ -28,6 +28,7 @@ from efr.config import effective
 from efr.config.errors import ConfigError
 from efr.daemon.app import Daemon, StartFailed, rebuild_projections
 from efr.daemon.errors import start_line
+from efr.daemon.heaps import keep_few_heaps
 from efr.daemon.identity import BadDaemonId, daemon_id
 from efr.daemon.live_settings import LiveSettings, Overrides, overridden, read_settings
 from efr.daemon.lock import DaemonLock, LockHeld, LockUnusable, acquire
@@ -73,6 +74,7 @@ class _Fatal:
 def run(flags: Flags, env: Mapping[str, str]) -> int:
     """Runs the daemon until it is told to stop; returns the exit code."""
     threading.current_thread().name = "main"
+    keep_few_heaps()
     os.umask(0o077)
     try:
         roots = find_roots(env, os.geteuid())
