@@ -8,7 +8,8 @@ estimate is 4 bytes of compact JSON per token, rounded up, on top of the last co
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from efr.config.schema import Compaction
 from efr.providers.canonical import (
@@ -26,8 +27,7 @@ _HARD_CAP_PERCENT = 95  # room for the answer and for the estimate's error
 _BYTES_PER_TOKEN = 4
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Sizes of one model's context, in tokens."""
 
     window: int

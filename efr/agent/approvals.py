@@ -11,8 +11,9 @@ The lock "questions" guards the state; nothing is appended under it.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
 from enum import Enum
+
+from msgspec import Struct, field
 
 from efr.agent.ports import TimerEntry, Timers
 from efr.base.cancel import Cancel
@@ -31,8 +32,7 @@ class Wake(Enum):
     INTERRUPTED = "interrupted"
 
 
-@dataclass(eq=False)
-class Question:
+class Question(Struct, eq=False):
     """One question. `decision` is set once, by the answer that the store took."""
 
     call_id: str

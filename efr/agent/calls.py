@@ -9,8 +9,10 @@ thread; blocks on people, programs and the store.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
 from typing import Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from efr.agent.approvals import Question, Questions, Wake
 from efr.agent.approver import approver
@@ -57,8 +59,7 @@ class Owner(Protocol):
     def views(self) -> FileViews: ...
 
 
-@dataclass
-class _Call:
+class _Call(Struct):
     """One call while it is worked on."""
 
     id: str

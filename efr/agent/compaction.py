@@ -9,8 +9,8 @@ changes before it is in the log. Blocks on the provider and the file system.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from efr.agent.accounting import Limits, estimate, estimate_request, usage_of
@@ -44,8 +44,7 @@ class NothingToCompact(Exception):
     """Nothing lies before the newest messages."""
 
 
-@dataclass(frozen=True)
-class Want:
+class Want(Struct, frozen=True):
     """Why a compaction starts. `share`: the estimate of the request over what the provider counts
     for it, so that sizes of the window can be compared with estimates."""
 
@@ -61,8 +60,7 @@ class Want:
         return self.trigger is t.CompactionTrigger.OVERFLOW
 
 
-@dataclass(frozen=True)
-class Compacted:
+class Compacted(Struct, frozen=True):
     """What is to be recorded, and what the context is after it."""
 
     event: ev.ConversationCompacted

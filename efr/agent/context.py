@@ -9,8 +9,9 @@ Pure; one caller at a time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from efr.agent.accounting import estimate
 from efr.agent.rebuild import user_text
@@ -25,8 +26,7 @@ _SUMMARY = (
 )
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(Struct, frozen=True, dict=True):  # a dict for what is cached
     """One message and its place: 0 is the prompt of its turn."""
 
     turn_id: str
@@ -54,8 +54,7 @@ class Piece:
         return self.message.role == "user" and not self.has_results
 
 
-@dataclass(frozen=True)
-class Missing:
+class Missing(Struct, frozen=True):
     """What is in the log and neither in a summary nor in the request."""
 
     turns: int = 0
@@ -65,8 +64,7 @@ class Missing:
         return bool(self.turns or self.messages)
 
 
-@dataclass(frozen=True)
-class Head:
+class Head(Struct, frozen=True):
     """What stands before the pieces; empty before the first summary."""
 
     fresh: str | None = None

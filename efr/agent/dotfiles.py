@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from efr.agent.repos import NotUsable, is_git_dir, local_config, tree_at
 from efr.policy.paths import normal
@@ -24,8 +25,7 @@ class Layout(Enum):
     BARE = "a bare git repository"
 
 
-@dataclass(frozen=True)
-class Dotfiles:
+class Dotfiles(Struct, frozen=True):
     """One repository of dotfiles."""
 
     layout: Layout

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from efr.base.clock import Clock
 
@@ -18,8 +19,7 @@ LEASE_S = 60.0  # a client reports about every 25 s; two lost reports end its le
 _HANDED = 4096  # (conversation, terminal) pairs remembered; the oldest go, a notice too much
 
 
-@dataclass(eq=False)
-class Following:
+class Following(Struct, eq=False):
     """One open subscription. Call it (or `leave`) when the stream ends, for any reason."""
 
     followers: Followers
@@ -38,16 +38,14 @@ class Following:
     __call__ = leave
 
 
-@dataclass(frozen=True)
-class _Lease:
+class _Lease(Struct, frozen=True):
     tty: str | None
     conversations: frozenset[str]
     ptys: frozenset[str]
     ends: float
 
 
-@dataclass
-class _State:
+class _State(Struct):
     following: set[Following] = field(default_factory=set)
     prompted: dict[int, set[tuple[str, str]]] = field(default_factory=dict)  # connection -> pairs
     leases: dict[int, _Lease] = field(default_factory=dict)  # by connection

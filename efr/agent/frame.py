@@ -8,8 +8,9 @@ of the context make their requests with it. Pure but for the look at the provide
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from efr.agent import system_prompt
 from efr.agent.accounting import Limits, limits_of, tokens_of_bytes
@@ -22,8 +23,7 @@ from efr.wire import codec
 _EDIT_TOOLS = frozenset({"apply_patch", "edit"})
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(Struct, frozen=True, dict=True):  # a dict for what is cached
     """The frame of one conversation's requests."""
 
     conversation_id: str

@@ -8,7 +8,8 @@ status of the project and its `AGENTS.md`. Blocks on the file system and on git.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from efr.agent.git import GitTooSlow
 from efr.agent.instructions import FRESH_HEAD, whole
@@ -25,8 +26,7 @@ _STATUS_LINE = 200  # characters
 _END = "</fresh-context>"
 
 
-@dataclass(frozen=True)
-class Fresh:
+class Fresh(Struct, frozen=True):
     """Where the conversation is, and the window of the model that will read it."""
 
     conversation_id: str

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from efr.agent.context import Context, Missing, Piece, head_of, stubs
 from efr.agent.frame import Frame
@@ -41,8 +43,7 @@ _STOPPED_WORDS: Final = {
 _ANSWERS: Final = (ev.AssistantMessageCompleted, ev.ToolCallStarted)
 
 
-@dataclass(frozen=True)
-class PastTurn:
+class PastTurn(Struct, frozen=True):
     """One turn of the past; `source` is who wrote its messages (None: rebuilt from events)."""
 
     turn_id: str
@@ -53,8 +54,7 @@ class PastTurn:
     stopped: str | None = None  # how it ended and what it was about, when not by itself
 
 
-@dataclass(frozen=True)
-class Newest:
+class Newest(Struct, frozen=True):
     """How the newest started turn ended: where the next estimate begins."""
 
     model: str | None
@@ -65,8 +65,7 @@ class Newest:
     end: int  # the number of the event that ended it
 
 
-@dataclass(frozen=True)
-class History:
+class History(Struct, frozen=True):
     """The turns of a conversation that no summary covers whole, and the summary before them."""
 
     turns: tuple[PastTurn, ...] = ()
@@ -125,8 +124,7 @@ def _pieces(turn: PastTurn, *, same: bool) -> list[Piece]:
     return [*stubs(pieces[: turn.pruned]), *pieces[turn.pruned :]][turn.first :]
 
 
-@dataclass(frozen=True)
-class _Cut:
+class _Cut(Struct, frozen=True):
     """Where a compaction cut the log."""
 
     compaction: t.Compaction
@@ -216,8 +214,7 @@ class _Log:
         return _events(self._conn, self._conversation_id, turn_id)
 
 
-@dataclass(frozen=True)
-class _Saved:
+class _Saved(Struct, frozen=True):
     """The exact messages of a turn, up to the event of that number."""
 
     messages: tuple[Message, ...]

@@ -13,8 +13,9 @@ import codecs
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
+
+from msgspec import Struct
 
 from efr.config.project_text import Project
 from efr.policy.paths import holds, normal
@@ -37,8 +38,7 @@ _SIGNS = (
 _DECODER = codecs.getincrementaldecoder("utf-8")  # a cut in a character takes all of it
 
 
-@dataclass(frozen=True)
-class File:
+class File(Struct, frozen=True):
     """One place where instructions may stand; `data` is None when there are none."""
 
     path: str

@@ -8,7 +8,8 @@ the newest chunks and never a search in the whole answer. A listener's place is 
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from efr.wire import types as t
 
@@ -53,8 +54,7 @@ class Track:
         return bisect_right(self._ends, offset_utf8)
 
 
-@dataclass
-class Sent:
+class Sent(Struct):
     """What one listener of the running turn has."""
 
     answer: int = 0  # the answer that `text` and `inputs` belong to
@@ -66,8 +66,7 @@ class Sent:
     compacted: int = 0  # those whose end it heard of, by the context after it
 
 
-@dataclass
-class _Input:
+class _Input(Struct):
     tool: str
     size_bytes: int = 0
 

@@ -8,9 +8,10 @@ summary, and starts no turn.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from threading import Event
 from typing import Any
+
+from msgspec import Struct
 
 from efr.agent.accounting import Account
 from efr.agent.compaction import Compactor, NothingToCompact, Want, share_of
@@ -36,8 +37,7 @@ from efr.wire.errors import Refusal, refuse
 log = logging.getLogger("efr.agent")
 
 
-@dataclass(frozen=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """A conversation as its next request would be, with the settings of its newest turn."""
 
     frame: Frame

@@ -14,8 +14,9 @@ import logging
 import os
 import re
 import threading
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from efr.agent.followers import Followers
 from efr.agent.ports import Timers
@@ -29,8 +30,7 @@ _SAFE_NAME = re.compile(r"[A-Za-z0-9._-]+\Z")
 _HELD = 256  # lines held at most for all terminals; a connection that long open shows them itself
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(Struct, frozen=True):
     """One line about an event of a conversation, for the terminal of its prompt."""
 
     conversation_id: str

@@ -12,9 +12,10 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, TypeVar
+
+from msgspec import Struct
 
 from efr.agent.dotfiles import Dotfiles, find_dotfiles
 from efr.agent.instructions import File, read_files
@@ -38,8 +39,7 @@ class Basis(Enum):
     ELSEWHERE = "elsewhere"
 
 
-@dataclass(frozen=True)
-class Repo:
+class Repo(Struct, frozen=True):
     """A work tree: its root, and the branch (None: detached, or not told)."""
 
     root: str
@@ -94,8 +94,7 @@ def look_at_once(what: str, fn: Callable[[], T]) -> T:
     return fn()
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True):
     """The result of a derivation."""
 
     scope: t.Scope
@@ -111,8 +110,7 @@ class Place:
         return t.RouteOutside()
 
 
-@dataclass(frozen=True)
-class _Forms:
+class _Forms(Struct, frozen=True):
     """A directory as it was given, without links, and those two with home in its other form."""
 
     given: str

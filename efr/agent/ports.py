@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct
 
 from efr.agent import settings
 from efr.agent.place import Places
@@ -131,8 +132,7 @@ class Shells(Protocol):
     def peek(self, conversation_id: str) -> Shell | None: ...
 
 
-@dataclass(frozen=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """Who sent a request."""
 
     connection_id: int
@@ -141,8 +141,7 @@ class Caller:
     remote: bool
 
 
-@dataclass(frozen=True)
-class Ports:
+class Ports(Struct, frozen=True):
     """Everything from outside, in one place."""
 
     clock: Clock

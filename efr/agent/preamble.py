@@ -8,7 +8,8 @@ redaction; they live in memory until then and reach no event, receipt or log.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from efr.agent.dotfiles import Dotfiles
 from efr.agent.place import Place
@@ -32,8 +33,7 @@ _MODES = {
 }
 
 
-@dataclass(frozen=True)
-class Host:
+class Host(Struct, frozen=True):
     """Facts of the machine that do not change while efrd runs."""
 
     home: str
@@ -41,8 +41,7 @@ class Host:
     os_name: str
 
 
-@dataclass(frozen=True)
-class UserLines:
+class UserLines(Struct, frozen=True):
     """Command lines of the user's shell. Never shown by `repr`, never stored."""
 
     last_command: str | None = None
@@ -52,16 +51,14 @@ class UserLines:
         return "UserLines(***)"
 
 
-@dataclass(frozen=True)
-class Move:
+class Move(Struct, frozen=True):
     """The user went elsewhere since the previous prompt."""
 
     from_dir: str
     shell_stayed: str | None  # why the hidden shell did not follow; None: it did
 
 
-@dataclass(frozen=True)
-class LiveState:
+class LiveState(Struct, frozen=True):
     """Everything that the block tells."""
 
     user_dir: str

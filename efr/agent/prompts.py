@@ -6,7 +6,8 @@ Handler threads; blocks on the store. What a conversation does with it afterward
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from efr.agent.conversation import Conversation
 from efr.agent.forms import PROMPT_SEND
@@ -23,8 +24,7 @@ from efr.wire import types as t
 from efr.wire.errors import refuse
 
 
-@dataclass(frozen=True)
-class Sending:
+class Sending(Struct, frozen=True):
     """One `prompt.send` while it is worked on."""
 
     params: m.PromptSendParams

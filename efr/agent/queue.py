@@ -10,7 +10,8 @@ import threading
 from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from efr.agent.preamble import UserLines
 from efr.base.cancel import Cancel
@@ -18,8 +19,7 @@ from efr.wire import methods as m
 from efr.wire import types as t
 
 
-@dataclass(frozen=True)
-class Prompt:
+class Prompt(Struct, frozen=True):
     """A prompt that waits or runs. `lines` live here alone until the preamble is built."""
 
     turn_id: str
@@ -39,16 +39,14 @@ class Prompt:
         return self.context.tty if self.context is not None else None
 
 
-@dataclass(frozen=True)
-class Steer:
+class Steer(Struct, frozen=True):
     """A text for the running turn that no model call has read yet."""
 
     seq: int
     text: str
 
 
-@dataclass(eq=False)
-class Running:
+class Running(Struct, eq=False):
     """The turn that runs."""
 
     prompt: Prompt
@@ -68,8 +66,7 @@ class Running:
         return not self.steering_closed and not self.interrupted
 
 
-@dataclass(eq=False)
-class Compaction:
+class Compaction(Struct, eq=False):
     """A compaction that the user asked for; it waits for the worker or runs there."""
 
     command_id: str

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from efr.providers.canonical import (
     Block,
@@ -30,8 +31,7 @@ def user_text(text: str) -> Message:
     return Message("user", (TextBlock(text),))
 
 
-@dataclass
-class _Story:
+class _Story(Struct):
     """The messages so far, and the one that is still open."""
 
     messages: list[Message] = field(default_factory=list)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from efr.agent.commit import Commits
 from efr.agent.ports import Readers
@@ -29,8 +30,7 @@ R = TypeVar("R")
 _KEPT = frozenset({t.ErrorCode.INVALID, t.ErrorCode.NOT_FOUND, t.ErrorCode.CONFLICT})
 
 
-@dataclass(frozen=True)
-class Form(Generic[R]):
+class Form(Struct, Generic[R], frozen=True):
     """A method with receipts: its name, its result and where that holds numbers of the batch."""
 
     method: str

@@ -8,9 +8,10 @@ add up to the estimate. Blocks on a reader.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from heapq import nlargest
 from typing import Any, Final
+
+from msgspec import Struct
 
 from efr.agent.context import Context
 from efr.agent.frame import Frame
@@ -35,8 +36,7 @@ _LARGEST: Final = 5
 _KIND = t.ContextPartKind
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(Struct, frozen=True):
     """One piece of the request."""
 
     kind: t.ContextPartKind
@@ -45,8 +45,7 @@ class Item:
     tokens: int
 
 
-@dataclass(frozen=True)
-class Used:
+class Used(Struct, frozen=True):
     """What the log says of the model calls so far."""
 
     compactions: Sequence[queries.CompactionRow]

@@ -15,9 +15,10 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from efr.agent.git_config import is_true, read_config
 from efr.policy.paths import holds
@@ -39,8 +40,7 @@ class NotUsable(Exception):
     """There is a `.git`, but git refuses it: another owner's, or a pointer to nothing."""
 
 
-@dataclass(frozen=True)
-class WorkTree:
+class WorkTree(Struct, frozen=True):
     """A work tree. `common_dir` differs from `git_dir` in a linked one."""
 
     root: str

@@ -8,7 +8,8 @@ second is told so. Handler threads. Raise Refusal; a fault of the store passes t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from efr.agent.conversation import Conversation
 from efr.agent.forms import (
@@ -147,8 +148,7 @@ def _waiting(conversation: Conversation, target: t.WithdrawTarget) -> Prompt:
 # turn.interrupt ----------------------------------------------------------------------------
 
 
-@dataclass
-class _Interrupt:
+class _Interrupt(Struct):
     """One interrupt while it is put together: the batch in order, and what it will change."""
 
     running: Running

@@ -8,7 +8,7 @@ the agent's gate of routes; handler threads; blocks on the store and the file sy
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from efr.agent.conversation import Conversation
 from efr.agent.forms import CONVERSATION_RESUME
@@ -23,8 +23,7 @@ from efr.wire import types as t
 from efr.wire.errors import refuse
 
 
-@dataclass(frozen=True)
-class Resuming:
+class Resuming(Struct, frozen=True):
     """One request while it is worked on: the terminal, and the place of its directory."""
 
     params: m.ConversationResumeParams

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from efr.agent.followers import Followers
 from efr.agent.hints import RepoHints
@@ -28,8 +30,7 @@ _CANDIDATES = 64  # conversations of a project that a new terminal may pick up; 
 _LEFT = 256  # slots remembered that lost their conversation
 
 
-@dataclass(frozen=True)
-class Routed:
+class Routed(Struct, frozen=True):
     """Where a prompt goes, and what its terminal is told."""
 
     choice: Choice
@@ -40,8 +41,7 @@ class Routed:
     shell_dir: str | None  # where a hidden shell starts that came here; None: where the user is
 
 
-@dataclass(frozen=True)
-class _Seen:
+class _Seen(Struct, frozen=True):
     """The rows that a choice is made from, at one moment."""
 
     rows: list[SlotRow]

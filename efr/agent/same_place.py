@@ -11,10 +11,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct
 
 _MOST_INSIDE: Final = 20_000  # files looked at below the closed places; more is nobody's keyring
 
@@ -24,8 +25,7 @@ _MOST_SCANNED: Final = 3000  # entries below a directory: some milliseconds
 _Id = tuple[int, int]  # device and inode
 
 
-@dataclass(frozen=True)
-class Guarded:
+class Guarded(Struct, frozen=True, dict=True):  # a dict for what is cached
     """Files and directories by what they are, and the directories above them."""
 
     places: dict[_Id, str]

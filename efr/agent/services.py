@@ -5,7 +5,7 @@ Built once by `Agent`. Everything in it may be used from any thread.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from efr.agent.commit import Commits
 from efr.agent.drafts import DraftHub
@@ -18,8 +18,7 @@ from efr.wire import types as t
 from efr.wire.errors import Refusal
 
 
-@dataclass(frozen=True)
-class Services:
+class Services(Struct, frozen=True):
     """What a conversation and its turns work with."""
 
     ports: Ports

@@ -8,9 +8,10 @@ hidden shell; runs on the conversation's worker.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from efr.agent.commit import TurnLog
 from efr.agent.context import Context
@@ -37,8 +38,7 @@ from efr.wire import types as t
 log = logging.getLogger("efr.agent")
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """What a turn works with."""
 
     frame: Frame

@@ -8,8 +8,9 @@ the look at the provider's list in memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from efr.config.schema import Settings
 from efr.providers.canonical import ModelFacts
@@ -21,8 +22,7 @@ from efr.wire.errors import Refusal, refuse
 STRICTNESS = (t.Mode.MANUAL, t.Mode.CAUTIOUS, t.Mode.AUTO, t.Mode.FULL)  # strictest first
 
 
-@dataclass(frozen=True)
-class ModeLimits:
+class ModeLimits(Struct, frozen=True):
     """Why the looser modes are off now; None: they are on."""
 
     auto_off: str | None
@@ -45,8 +45,7 @@ class Models(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Resolved:
+class Resolved(Struct, frozen=True):
     """The settings of one turn and who answers it."""
 
     effective: t.EffectiveSettings

@@ -10,9 +10,9 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from efr.wire import types as t
@@ -22,8 +22,7 @@ C = TypeVar("C", t.ShellContext, t.ShellContext | None)
 _KEPT: Final = 1024  # shells remembered; one that is forgotten is known by the log
 
 
-@dataclass(frozen=True)
-class ShellStart:
+class ShellStart(Struct, frozen=True):
     """When a process started: `ticks` since the machine's start, and as UTC microseconds."""
 
     ticks: int

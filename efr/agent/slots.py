@@ -8,7 +8,8 @@ as functions. Facts: docs/conversations.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from efr.store.projections.conversations import route_of
 from efr.wire import types as t
@@ -16,8 +17,7 @@ from efr.wire import types as t
 _HOUR_US = 3_600_000_000
 
 
-@dataclass(frozen=True)
-class SlotRow:
+class SlotRow(Struct, frozen=True):
     """A conversation as routing sees it."""
 
     conversation_id: str
@@ -40,16 +40,14 @@ class SlotRow:
         return route_of(self.scope) if self.scope is not None else t.RouteOutside()
 
 
-@dataclass(frozen=True)
-class Left:
+class Left(Struct, frozen=True):
     """What left a slot: moved to another terminal, or (without a tty) deleted."""
 
     row: SlotRow  # as it was in the slot
     tty: str | None
 
 
-@dataclass(frozen=True)
-class Ask:
+class Ask(Struct, frozen=True):
     """A prompt that names a terminal and no conversation."""
 
     tty: str
@@ -59,8 +57,7 @@ class Ask:
     left: Sequence[Left] = ()  # the terminal's slots
 
 
-@dataclass(frozen=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """Now, the limits of the config, and what the machine knows."""
 
     now_us: int
@@ -79,23 +76,20 @@ class Rules:
         return row.tty is not None and (self.shell_runs(row) or self.follows(row))
 
 
-@dataclass(frozen=True)
-class Continue:
+class Continue(Struct, frozen=True):
     """The terminal's own conversation goes on; `back`: another one was current."""
 
     row: SlotRow
     back: bool
 
 
-@dataclass(frozen=True)
-class PickUp:
+class PickUp(Struct, frozen=True):
     """The project's newest free conversation comes to this terminal."""
 
     row: SlotRow
 
 
-@dataclass(frozen=True)
-class New:
+class New(Struct, frozen=True):
     """A new conversation; `reason` and `from_row` only when the terminal hears of a switch."""
 
     reason: t.NewReason | None

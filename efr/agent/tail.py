@@ -8,7 +8,8 @@ too. Source: agent document, "One compaction".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from efr.agent.accounting import Limits, estimate
 from efr.agent.context import Piece, stubs
@@ -23,8 +24,7 @@ _REASONING = 24_000  # on top for a model that thinks before it writes
 _LEAST_OUTPUT = 1_000  # of a cut output: enough for its first and last lines
 
 
-@dataclass(frozen=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """How much of a model's window goes where."""
 
     keep: int
@@ -94,8 +94,7 @@ def _newest(pieces: Sequence[Piece], tokens: int) -> int:
     return start
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Struct, frozen=True):
     """What a summary reads: the pieces from `first` up to `last`, without it."""
 
     first: int

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from efr.agent.accounting import estimate
@@ -26,8 +26,7 @@ log = logging.getLogger("efr.agent")
 End = ev.TurnCompleted | ev.TurnFailed | ev.TurnInterrupted
 
 
-@dataclass(frozen=True)
-class TurnEnd:
+class TurnEnd(Struct, frozen=True):
     """Everything about an end; `batch` makes it recordable."""
 
     running: Running

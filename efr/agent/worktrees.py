@@ -11,8 +11,9 @@ from __future__ import annotations
 import logging
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from efr.agent.repos import common_dir_of, pointed_to
 from efr.base.files import make_private_dir, write_atomic
@@ -22,8 +23,7 @@ from efr.wire.errors import WireError
 log = logging.getLogger("efr.agent")
 
 
-@dataclass(frozen=True)
-class WorktreeRecord:
+class WorktreeRecord(Struct, frozen=True):
     """A project whose repository lies elsewhere. `common_dir`: that of its main work tree."""
 
     root: str

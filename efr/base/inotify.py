@@ -10,8 +10,9 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 # Of sys/inotify.h.
 _ATTRIB: Final = 0x4  # also permissions: a file that became readable
@@ -34,8 +35,7 @@ _HEAD: Final = struct.Struct("iIII")  # watch, mask, cookie, length of the name
 _READ_BYTES: Final = 64 * 1024  # far above one event with the longest name
 
 
-@dataclass(frozen=True)
-class Changed:
+class Changed(Struct, frozen=True):
     """A name in a watched directory changed; `lost`: the directory itself went, or the kernel
     dropped events, and what is watched must be set up anew."""
 

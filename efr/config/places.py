@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 Path = tuple[str | int, ...]
 
@@ -23,8 +24,7 @@ class Span(NamedTuple):
     end: int
 
 
-@dataclass
-class Section:
+class Section(Struct):
     """What a header holds up to the next one; the text before the first header has none.
 
     `end` is the end of the last pair, else of the header.
@@ -36,8 +36,7 @@ class Section:
     many: bool = False  # `[[…]]`
 
 
-@dataclass
-class Layout:
+class Layout(Struct):
     """Every key and item of a text, and its sections in order."""
 
     spans: dict[Path, Span] = field(default_factory=dict)

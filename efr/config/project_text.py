@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 import msgspec
 import tomlkit
+from msgspec import Struct
 from tomlkit.items import Array, InlineTable
 
 from efr.config.errors import MARK, ConfigError, marked
@@ -31,8 +31,7 @@ _HEADER = re.compile(r"[ \t]*\[\[[ \t]*(?:project|\"project\"|'project')[ \t]*\]
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
-@dataclass(frozen=True)
-class Project:
+class Project(Struct, frozen=True):
     """A registered project. `root` is in normal form."""
 
     id: str

@@ -12,8 +12,9 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from efr.base.files import make_private_dir, write_atomic
 from efr.base.ids import Ids
@@ -29,8 +30,7 @@ _TRIES = 3  # plans of one change; a file that changes faster is being written b
 _Plan = Callable[[str, tuple[Project, ...]], tuple[str, Project]]
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """What a change did: the project that came or went, and the file that was written."""
 
     project: Project

@@ -7,8 +7,9 @@ rule that says less or more than its writer meant is an error and not a surprise
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from efr.config.places import Path
 from efr.config.schema import CommandEntry, ExitEntry, RuleEntry, Settings
@@ -65,9 +66,9 @@ def _resource_of(resource: Resource) -> Any:
 def _given(value: CommandIs | ExitIs) -> dict[str, Any]:
     """The members that say something."""
     return {
-        field.name: list(found) if isinstance(found, tuple) else found
-        for field in fields(value)
-        if (found := getattr(value, field.name)) not in (None, (), 0)
+        name: list(found) if isinstance(found, tuple) else found
+        for name in value.__struct_fields__
+        if (found := getattr(value, name)) not in (None, (), 0)
     }
 
 

@@ -13,9 +13,10 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from efr.base.files import make_private_dir, write_atomic
 from efr.config.errors import ChangedMeanwhile, ConfigError, LinkToNothing, WriteFailed
@@ -25,8 +26,7 @@ _READ_ONLY: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 TRIES: Final = 3  # plans of one change; a file that changes faster is being written by somebody
 
 
-@dataclass(frozen=True)
-class Original:
+class Original(Struct, frozen=True):
     """The file as it was read for a change. `text` is None where there is no file."""
 
     path: Path  # as it is named: maybe a link

@@ -14,9 +14,10 @@ import random
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from efr.agent.agent import Agent
 from efr.agent.ports import Ports
@@ -95,8 +96,7 @@ class StartFailed(Exception):
     """The daemon cannot start; the message is the line that the user sees."""
 
 
-@dataclass(frozen=True)
-class _Store:
+class _Store(Struct, frozen=True):
     """The running store."""
 
     feed: Feed

@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from efr.agent.changed_files import file_changes, roots_below, shown
 from efr.agent.ports import Readers
@@ -39,8 +40,7 @@ _ENDED: Final = frozenset(("completed", "failed", "interrupted"))
 End = ev.TurnCompleted | ev.TurnFailed | ev.TurnInterrupted
 
 
-@dataclass(frozen=True)
-class _Turn:
+class _Turn(Struct, frozen=True):
     """What the log tells of a turn's files."""
 
     id: str

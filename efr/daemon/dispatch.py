@@ -7,8 +7,10 @@ request), decodes params and encodes results. What a method does is in `methods/
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from efr.daemon.errors import error_body
 from efr.daemon.peers import ModelSide
@@ -25,8 +27,7 @@ Run = Callable[[Any, Call], Any]
 LOCAL_SCOPES = frozenset(t.ScopeName)
 
 
-@dataclass(frozen=True)
-class Greeting:
+class Greeting(Struct, frozen=True):
     """What a hello result says on a local connection."""
 
     daemon_id: str

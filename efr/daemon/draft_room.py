@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from efr.wire import types as t
 
@@ -21,8 +22,7 @@ _ENDS_A_MESSAGE = frozenset({"assistant_message_completed", "tool_call_started"}
 _ENDS_A_TURN = frozenset({"turn_completed", "turn_failed", "turn_interrupted", "turn_cancelled"})
 
 
-@dataclass
-class _Waiting:
+class _Waiting(Struct):
     """One part's drafts. Text and reasoning have pieces; the other parts are whole."""
 
     key: Hashable

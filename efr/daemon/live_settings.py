@@ -13,8 +13,9 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from efr.config.errors import ConfigError
 from efr.config.keys import RESTART_KEYS
@@ -26,8 +27,7 @@ from efr.wire import types as t
 _log = logging.getLogger("efr.daemon")
 
 
-@dataclass(frozen=True)
-class Overrides:
+class Overrides(Struct, frozen=True):
     """What stands over the file for the life of the process."""
 
     env: Mapping[str, str]

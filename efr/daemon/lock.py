@@ -9,8 +9,9 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 
 class LockHeld(Exception):
@@ -31,8 +32,7 @@ class LockUnusable(Exception):
         self.path = path
 
 
-@dataclass
-class DaemonLock:
+class DaemonLock(Struct):
     """The held lock."""
 
     handle: int

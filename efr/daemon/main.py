@@ -15,9 +15,10 @@ import signal
 import sys
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import FrameType
 from typing import NoReturn
+
+from msgspec import Struct
 
 from efr.base import log
 from efr.base.clock import SystemClock
@@ -54,8 +55,7 @@ _TASKS = (signal.SIGHUP, signal.SIGUSR1)  # reload; where is every thread
 _log = logging.getLogger("efr.daemon")
 
 
-@dataclass(frozen=True)
-class Flags:
+class Flags(Struct, frozen=True):
     """The command line."""
 
     log: str | None = None
@@ -64,8 +64,7 @@ class Flags:
     rebuild_projections: bool = False
 
 
-@dataclass(frozen=True)
-class _Fatal:
+class _Fatal(Struct, frozen=True):
     """A thread ended by an exception."""
 
     thread: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from efr.base.clock import Clock
 from efr.base.ids import Ids
@@ -13,8 +14,7 @@ Fatal = Callable[[str, BaseException], None]
 """Takes the name of a thread that broke, and why: the daemon ends."""
 
 
-@dataclass(frozen=True)
-class Outside:
+class Outside(Struct, frozen=True):
     """Everything that comes from outside of the process."""
 
     env: Mapping[str, str]

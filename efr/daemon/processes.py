@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from efr.agent.shell_life import ShellStart
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
-@dataclass(frozen=True)
-class Process:
+class Process(Struct, frozen=True):
     """What /proc tells about a process. `start` is in clock ticks since the machine's start."""
 
     parent: int

@@ -10,8 +10,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from efr.agent.git import Git
 from efr.agent.place import Look, Places, home_forms
@@ -63,8 +64,7 @@ def scope_lines(projects: tuple[Project, ...]) -> bytes:
     return "".join(f"{one.root}\t{visible_line(one.title)}\n" for one in fit).encode()
 
 
-@dataclass(frozen=True)
-class KnownProjects:
+class KnownProjects(Struct, frozen=True):
     """What methods and the agent work with."""
 
     registry: ProjectRegistry

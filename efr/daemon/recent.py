@@ -7,9 +7,9 @@ that terminal follow) comes in as functions. Titles are shown with their secrets
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from efr.agent.place import Place
@@ -24,8 +24,7 @@ from efr.wire.errors import refuse
 USUAL, MOST = 20, 200  # rows (docs/protocol.md, "conversations.recent")
 
 
-@dataclass(frozen=True)
-class Asker:
+class Asker(Struct, frozen=True):
     """Who asks, from where. `place` is None without a directory."""
 
     tty: str | None
@@ -34,8 +33,7 @@ class Asker:
     limit: int | None
 
 
-@dataclass(frozen=True)
-class Machine:
+class Machine(Struct, frozen=True):
     """What the machine knows of a conversation."""
 
     projects: Sequence[Project]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from efr.agent.agent import Agent
 from efr.agent.ports import Caller
@@ -27,8 +28,7 @@ from efr.wire import events as ev
 from efr.wire import types as t
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What does not change while this process runs."""
 
     daemon_id: str
@@ -38,8 +38,7 @@ class Facts:
     home: str
 
 
-@dataclass(frozen=True)
-class HiddenShells:
+class HiddenShells(Struct, frozen=True):
     """The hidden shells, and who looks at them."""
 
     shells: Shells
@@ -47,8 +46,7 @@ class HiddenShells:
     look_soon: Callable[[], None]  # something was asked of one
 
 
-@dataclass(frozen=True)
-class Rooms:
+class Rooms(Struct, frozen=True):
     """Everything that a method may use."""
 
     facts: Facts

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -51,8 +50,7 @@ class Searched(Struct, frozen=True):
     stats: bool
 
 
-@dataclass(frozen=True)
-class Searches:
+class Searches(Struct, frozen=True):
     """The lanes, and what a search says of the index. `building`: the backfill runs."""
 
     lanes: SearchLanes

@@ -14,7 +14,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from efr.agent.drafts import DraftHub
 from efr.agent.followers import Followers, Following
@@ -31,8 +32,7 @@ QUEUE_SIZE = 64  # events that wait for one subscriber (docs/protocol.md)
 _REREADS = 3  # a model call may record an event between the read and `live`
 
 
-@dataclass(frozen=True)
-class EventItem:
+class EventItem(Struct, frozen=True):
     """One event, ready to be sent."""
 
     seq: int
@@ -40,8 +40,7 @@ class EventItem:
     item: bytes
 
 
-@dataclass(frozen=True)
-class Start:
+class Start(Struct, frozen=True):
     """One read of the log: a replay of `events` after `after_seq`, or a snapshot."""
 
     hwm: int  # the newest number of the whole log at the read
@@ -164,8 +163,7 @@ class Subscription:
                 self._room.event_sent(event.kind, event.seq)
 
 
-@dataclass
-class Subscriptions:
+class Subscriptions(Struct):
     """Every open subscription, by conversation."""
 
     feed: Feed

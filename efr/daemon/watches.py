@@ -16,8 +16,9 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from efr.daemon.recent import Machine, recent_row
 from efr.store import queries
@@ -61,8 +62,7 @@ Read = Callable[[Callable[[Any], Any]], Any]
 Touch = Callable[[Mapping[str, int]], None]  # conversations, and the newest event of each
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(Struct, frozen=True):
     """A row in its encoded item. `key` is what is compared; None: there is no such row."""
 
     conversation_id: str
@@ -70,8 +70,7 @@ class _Row:
     item: bytes
 
 
-@dataclass(frozen=True)
-class _Change:
+class _Change(Struct, frozen=True):
     """A row as one read saw it. `hwm` is the newest number of the log then."""
 
     row: _Row

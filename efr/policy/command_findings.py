@@ -9,8 +9,10 @@ in substitutions and in text that a shell is given.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from efr.policy.findings import (
     MANUAL,
@@ -38,8 +40,7 @@ _NULL: Final = "/dev/null"
 _MOVES: Final = frozenset(("cd", "pushd", "popd", "chdir"))
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(Struct, frozen=True):
     """The line of a call as the strict reader has it, and where it starts."""
 
     text: str
@@ -64,8 +65,7 @@ def line_of(needs: CallNeeds, turn: Turn) -> Line | None:
     return Line(needs.command, read_line(needs.command), start, Start((), turn.view))
 
 
-@dataclass(frozen=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """What one simple command comes to; `why` is the reason of a question or a denial."""
 
     command: SimpleCommand

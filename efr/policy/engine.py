@@ -8,8 +8,9 @@ network in `command_findings`, exits of the sandbox in `exits`, full mode in `fu
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from efr.policy.command_findings import command_findings, line_of, network_finding
 from efr.policy.envelope import envelope
@@ -38,8 +39,7 @@ _WORDS: Final[dict[Effect, Literal["allow", "contain", "ask", "deny"]]] = {
 _NESTED: Final = "auto cannot contain what is typed into a nested shell"
 
 
-@dataclass(frozen=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """The user's rules in the order of the file, and those of the conversation."""
 
     user: tuple[Rule, ...] = ()

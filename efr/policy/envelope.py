@@ -7,10 +7,11 @@ what a line would run into. Tables below the home come first.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Final
+
+from msgspec import Struct
 
 from efr.policy.needs import Place
 from efr.policy.paths import PathView, holders, holds, is_above, view
@@ -104,8 +105,7 @@ SHARED_IN_HOME: Final = ("", ".config", ".local", ".local/share", ".local/state"
 _MASK_DEPTH: Final = 3  # how deep below a write root names are masked
 
 
-@dataclass(frozen=True)
-class Envelope:
+class Envelope(Struct, frozen=True):
     """Every path in the form of the view."""
 
     view: PathView

@@ -7,8 +7,9 @@ summary is the question itself, the reason is one plain line.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from efr.policy.envelope import Envelope
 from efr.policy.matching import Numbered, Policy
@@ -26,8 +27,7 @@ PHONE: Final = "a turn from the phone asks outside $SCRATCH"
 MANUAL: Final = "manual asks before every call"
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """What one need comes to. `subject` is its words in the question."""
 
     effect: Effect
@@ -39,8 +39,7 @@ class Finding:
     expires_in_s: int | None = None
 
 
-@dataclass(frozen=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """Everything that a finding depends on besides the need itself."""
 
     mode: Mode

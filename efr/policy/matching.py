@@ -7,9 +7,10 @@ decision looks only at rules that can match. The last match wins; that is decide
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
+
+from msgspec import Struct
 
 from efr.policy.checks import CHECKS, TAKES_PATTERNS
 from efr.policy.needs import EFFECTS, Access, Effect
@@ -21,8 +22,7 @@ from efr.policy.rules import ClassIs, CommandIs, PathClass, Resource, Rule, Unde
 Layer = Literal["built_in", "user", "conversation"]
 
 
-@dataclass(frozen=True)
-class Numbered:
+class Numbered(Struct, frozen=True):
     """A rule with its place: `number` counts through the list, `index` in its layer."""
 
     rule: Rule
@@ -35,8 +35,7 @@ class Numbered:
         return EFFECTS[self.rule.effect]
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """Rules in order, those that can match a path, a command and the network apart."""
 
     paths: tuple[Numbered, ...]
@@ -111,8 +110,7 @@ def _policy(numbered: Sequence[Numbered]) -> Policy:
 # -- paths
 
 
-@dataclass(frozen=True)
-class PathTarget:
+class PathTarget(Struct, frozen=True):
     """A path in normal form with its class; `in_envelope` for a shell call of auto."""
 
     path: str
@@ -151,8 +149,7 @@ def names_secrets(resource: Resource, view: PathView) -> bool:
 # -- commands
 
 
-@dataclass(frozen=True)
-class Start:
+class Start(Struct, frozen=True):
     """Where a command starts: every form of the directory, or none when nobody knows."""
 
     forms: tuple[str, ...]

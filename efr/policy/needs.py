@@ -7,9 +7,10 @@ Frozen values without behaviour; any thread. The tools fill `CallNeeds`, the age
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Literal
+
+from msgspec import Struct, field
 
 Access = Literal["read", "read_tree", "write"]  # write: create, change, delete, chmod
 FileKind = Literal["file", "dir", "block", "other", "missing"]
@@ -27,8 +28,7 @@ class Effect(IntEnum):
 EFFECTS: dict[str, Effect] = {effect.name.lower(): effect for effect in Effect}
 
 
-@dataclass(frozen=True)
-class PathUse:
+class PathUse(Struct, frozen=True):
     """One path a call touches: absolute, joined, but with its `.` and `..` still in it.
 
     `read_tree` is the path and anything below. The unfolded text matters: a link before `..`
@@ -47,8 +47,7 @@ class PathUse:
     in_repository: bool = False
 
 
-@dataclass(frozen=True)
-class SettingsChange:
+class SettingsChange(Struct, frozen=True):
     """A change of efr's own settings: what it is, and whether more runs without a question.
 
     `mark` is the same for the same change of the same text.
@@ -59,8 +58,7 @@ class SettingsChange:
     mark: str = ""
 
 
-@dataclass(frozen=True)
-class Beyond:
+class Beyond(Struct, frozen=True):
     """What the model asks for beyond the sandbox; read in auto alone."""
 
     write: tuple[str, ...] = ()
@@ -73,8 +71,7 @@ class Beyond:
     reason: str = ""  # the model's words: shown to the person, never judged
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What was looked up about a call. A fact that is missing counts as the stricter case."""
 
     kinds: Mapping[str, FileKind] = field(default_factory=dict)
@@ -87,8 +84,7 @@ class Facts:
 NO_FACTS = Facts()
 
 
-@dataclass(frozen=True)
-class CallNeeds:
+class CallNeeds(Struct, frozen=True):
     """Everything one call needs, written down before anything runs."""
 
     tool: str  # its name, for the question
@@ -119,8 +115,7 @@ class CallNeeds:
         )
 
 
-@dataclass(frozen=True)
-class Sandbox:
+class Sandbox(Struct, frozen=True):
     """What a contained call may write, and what it cannot see. All paths are absolute.
 
     The turn's project and the scratch folder are write roots besides these.
@@ -143,8 +138,7 @@ class Sandbox:
     snapshots: bool = False  # what is destroyed comes back
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True):
     """The machine and the turn, as far as a decision depends on them. All paths are absolute."""
 
     home: str
@@ -161,8 +155,7 @@ class Place:
     full: bool = False  # full is allowed and not refused; else it runs as auto
 
 
-@dataclass(frozen=True)
-class Cause:
+class Cause(Struct, frozen=True):
     """Where one reason comes from, for the record.
 
     `kind`: rule, opaque, privileged, reaches_secret, reaches_config, sealed, write_sealed, no_rule,
@@ -177,8 +170,7 @@ class Cause:
     detail: str = ""  # the construct, the program, the kind of exit
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """The answer: `summary` for the question, `reason` why it is asked or refused.
 
     `refused` names each refused path with its class, for the model and the log. `causes` are those

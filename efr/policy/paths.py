@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct
 
 from efr.policy.needs import Place
 from efr.policy.rules import PathClass
@@ -118,8 +119,7 @@ def holders(path: str) -> Iterator[str]:
         yield path
 
 
-@dataclass(frozen=True)
-class PathView:
+class PathView(Struct, frozen=True, dict=True):  # a dict for what is cached
     """One `Place` in normal form, and the questions that a decision asks about a path."""
 
     home: str

@@ -9,8 +9,9 @@ that looks for paths is `efr.policy.lines`; what a command may do is in `efr.pol
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from efr.policy.words import BREAKS, CONSTRUCTS, Stop, Unreadable, Word, WordReader
 
@@ -50,8 +51,7 @@ RESERVED: Final = frozenset((
 ))  # fmt: skip
 
 
-@dataclass(frozen=True)
-class SimpleCommand:
+class SimpleCommand(Struct, frozen=True):
     """A program and its words, after harmless assignments."""
 
     words: tuple[Word, ...]
@@ -78,7 +78,6 @@ def is_too_long(line: str) -> bool:
     return len(line) > LONGEST_LINE or len(line.encode("utf-8", "surrogatepass")) > LONGEST_LINE
 
 
-@dataclass
 class _Reader(WordReader):
     """A line, and what was read up to the position."""
 

@@ -8,8 +8,9 @@ shape is read in `efr.config`, matching is in `efr.policy.matching`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from efr.policy.checks import CHECKS
 
@@ -21,22 +22,19 @@ ExitKind = Literal[
 ]  # those that a rule may answer
 
 
-@dataclass(frozen=True)
-class ClassIs:
+class ClassIs(Struct, frozen=True):
     """Paths of one class."""
 
     name: PathClass
 
 
-@dataclass(frozen=True)
-class Under:
+class Under(Struct, frozen=True):
     """A path and everything below it: absolute, or `~/…`."""
 
     path: str
 
 
-@dataclass(frozen=True)
-class CommandIs:
+class CommandIs(Struct, frozen=True):
     """One simple command.
 
     `args` are the words right after the program; in each, `a|b` are alternatives and an alternative
@@ -54,8 +52,7 @@ class CommandIs:
     check: str | None = None
 
 
-@dataclass(frozen=True)
-class ExitIs:
+class ExitIs(Struct, frozen=True):
     """One way out of the sandbox. Which members a kind takes is `EXIT_MEMBERS`."""
 
     kind: ExitKind
@@ -76,8 +73,7 @@ class ExitIs:
 Resource = Literal["any", "project", "envelope"] | ClassIs | Under | CommandIs | ExitIs
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """Who does what to which, and what comes of it."""
 
     action: Action
@@ -85,8 +81,7 @@ class Rule:
     effect: RuleEffect
 
 
-@dataclass(frozen=True)
-class RuleProblem:
+class RuleProblem(Struct, frozen=True):
     """Why a rule of the user is refused; `member` is dotted, as in `resource.command.args[0]`."""
 
     member: str
@@ -196,7 +191,7 @@ def _is_plain_forbidden(word: str) -> bool:
 
 def _exit(resource: ExitIs) -> RuleProblem | None:
     needed, optional = EXIT_MEMBERS[resource.kind]
-    for name in (member for member in ExitIs.__dataclass_fields__ if member != "kind"):
+    for name in (member for member in ExitIs.__struct_fields__ if member != "kind"):
         value = getattr(resource, name)
         is_given = value is not None and value != ()
         if name in needed and not is_given:

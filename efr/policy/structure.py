@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 
+from msgspec import Struct, field
 from tree_sitter import Node
 
 from efr.policy.reader import BUILTINS, RESERVED, SimpleCommand, check_assignment
@@ -48,8 +49,7 @@ _MOST_NAMES: Final = 64  # that braces stand for
 _ARITHMETIC_START: Final = re.compile(r"\(\(|\)\)")
 
 
-@dataclass
-class Structure:
+class Structure(Struct):
     """What a line runs, and the files that its redirections write and read.
 
     `holds` names the constructs beyond plain commands, in the order of the line.

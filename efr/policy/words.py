@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct
+
 BREAKS: Final = frozenset(" \t\n;&|<>")
 _PLAIN: Final = frozenset(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,+@%="
@@ -63,8 +65,7 @@ class Word:
     end: int = field(default=0, compare=False)
 
 
-@dataclass(frozen=True)
-class Unreadable:
+class Unreadable(Struct, frozen=True):
     """Why a line cannot be read: the name of a construct, and what is in its place."""
 
     construct: str
@@ -84,8 +85,7 @@ class Stop(Exception):
         self.unreadable = Unreadable(construct, detail)
 
 
-@dataclass
-class WordReader:
+class WordReader(Struct):
     """A position in a text; `word` reads the word that starts there."""
 
     text: str
@@ -206,11 +206,10 @@ class WordReader:
         word.pattern = True
 
 
-@dataclass
-class _WordText:
+class _WordText(Struct):
     """A word being read."""
 
-    parts: list[str] = field(default_factory=list)
+    parts: list[str] = []
     size: int = 0
     pattern: bool = False
     quoted: bool = False

@@ -9,8 +9,9 @@ tail, T on the last message. The API refuses a one-hour marker behind a five-min
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from efr.providers.settings import CacheTtl
 
@@ -21,15 +22,13 @@ HOUR: Final = "1h"
 MINUTES: Final = "5m"
 
 
-@dataclass(frozen=True)
-class Lifetimes:
+class Lifetimes(Struct, frozen=True):
     """anthropic.cache_ttl: one time for all, or auto."""
 
     setting: CacheTtl
 
 
-@dataclass(frozen=True)
-class Marked:
+class Marked(Struct, frozen=True):
     """What the placing needs of one message."""
 
     from_user: bool
@@ -37,8 +36,7 @@ class Marked:
     text: str
 
 
-@dataclass(frozen=True)
-class Markers:
+class Markers(Struct, frozen=True):
     """Times by place; the slots are kept for the log line."""
 
     setting: CacheTtl

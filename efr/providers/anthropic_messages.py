@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from efr.base.cancel import Cancel
 from efr.providers import anthropic_errors
@@ -33,8 +34,7 @@ _BETA: Final = "thinking-binding-controls-2026-08-01"
 _DEFAULT_EFFORT: Final = "medium"
 
 
-@dataclass(frozen=True)
-class AnthropicBackend:
+class AnthropicBackend(Struct, frozen=True):
     """Where the calls go and what goes with them."""
 
     base_url: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from efr.providers.anthropic_cache import Lifetimes, Marked, Markers, place_markers
 from efr.providers.canonical import (
@@ -36,8 +37,7 @@ _THINKING: Final = (
 )
 
 
-@dataclass
-class ApiMessage:
+class ApiMessage(Struct):
     """One message of the API: its blocks as JSON texts, and the calls they make and answer."""
 
     role: Role
@@ -56,8 +56,7 @@ class ApiMessage:
         return f'{{"role":"{self.role}","content":[{",".join(texts)}]}}'
 
 
-@dataclass(frozen=True)
-class Body:
+class Body(Struct, frozen=True):
     """A body and the debug text of its markers."""
 
     text: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from efr.providers.canonical import (
     CallUsage,
@@ -47,8 +48,7 @@ _THOUGHTS: Final = ("thinking", "redacted_thinking")
 _SHOWN_TYPE_CHARS: Final = 128  # of an unknown event's type, in a debug line
 
 
-@dataclass
-class _Block:
+class _Block(Struct):
     """A content block while it streams."""
 
     start: dict[str, Json]

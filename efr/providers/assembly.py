@@ -7,9 +7,10 @@ The keys read here apply at a restart: base URLs, headers and the cache lifetime
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from efr.providers import anthropic_messages, openai_models, openai_responses
 from efr.providers.anthropic_cache import Lifetimes
@@ -50,8 +51,7 @@ WITH_KEY: Final = (OPENAI_API, ANTHROPIC, COMPATIBLE)
 FactsOf = Callable[[str], Callable[[], Sequence[ModelFacts]]]
 
 
-@dataclass(frozen=True)
-class Backends:
+class Backends(Struct, frozen=True):
     """Where each provider's requests go, and how they are authorized."""
 
     subscription: Backend
@@ -60,8 +60,7 @@ class Backends:
     compatible: CompatibleBackend
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """What all providers share."""
 
     backends: Backends

@@ -11,9 +11,10 @@ import os
 import selectors
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Self
 from urllib.parse import parse_qsl, urlsplit
+
+from msgspec import Struct
 
 from efr.base.cancel import Cancel, Cancelled
 from efr.base.clock import Clock
@@ -39,8 +40,7 @@ class NoAnswer(Exception):
     """The time was over."""
 
 
-@dataclass(frozen=True)
-class _Reply:
+class _Reply(Struct, frozen=True):
     """A page, and how the login goes on: a code, a refusal, or neither."""
 
     status: int

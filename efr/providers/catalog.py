@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
@@ -34,8 +33,7 @@ _CACHE_FORMAT: Final = 1
 Origin = Literal["backend", "cache", "builtin", "missing"]
 
 
-@dataclass(frozen=True)
-class Fetched:
+class Fetched(Struct, frozen=True):
     """A whole list; tag lets the server say "the same" next time."""
 
     entries: tuple[ModelFacts, ...]
@@ -55,8 +53,7 @@ class _CacheFile(Struct, frozen=True, omit_defaults=True):
     tag: str | None = None
 
 
-@dataclass(frozen=True)
-class CatalogState:
+class CatalogState(Struct, frozen=True):
     """What the list is right now."""
 
     entries: tuple[ModelFacts, ...]

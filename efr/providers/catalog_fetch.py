@@ -7,9 +7,10 @@ failure that may pass. A key check is sent once, so that the user hears at once 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from efr.base.cancel import Cancel
 from efr.base.version import VERSION
@@ -162,8 +163,7 @@ def list_url(base_url: str, query: str = "") -> str:
 _JSON: Final = {"Accept": "application/json"}
 
 
-@dataclass(frozen=True)
-class _Lists:
+class _Lists(Struct, frozen=True):
     """One fetch: where, with what, and who hears whether the key was taken."""
 
     sender: Sender

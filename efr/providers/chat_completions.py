@@ -39,8 +39,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from efr.base.cancel import Cancel
 from efr.providers import openai_errors
@@ -72,8 +74,7 @@ OptionalToken = Callable[[], Token | None]
 """The stored key, or None: this provider's key is optional."""
 
 
-@dataclass(frozen=True)
-class CompatibleBackend:
+class CompatibleBackend(Struct, frozen=True):
     """Where the calls go; None while no server is configured."""
 
     base_url: str | None

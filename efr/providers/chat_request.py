@@ -6,9 +6,10 @@ Pure. The mapping is written down in chat_completions.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
+
+from msgspec import Struct
 
 from efr.providers.canonical import (
     Block,
@@ -29,8 +30,7 @@ _BLANK_LINE: Final = "\n\n"
 ChatMessage = dict[str, Json]
 
 
-@dataclass(frozen=True)
-class BodyForm:
+class BodyForm(Struct, frozen=True):
     """Where the bodies of servers differ."""
 
     asks_usage: bool = True  # for the count of tokens

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from efr.providers.canonical import (
     CallUsage,
@@ -41,8 +42,7 @@ _REASONING_MEMBERS: Final = ("reasoning_content", "reasoning")
 _NO_ARGUMENTS: Final = "{}"
 
 
-@dataclass
-class _Call:
+class _Call(Struct):
     """A call of this answer, in the order in which the server named it."""
 
     index: Json

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from efr.providers.canonical import Json
 
@@ -19,16 +20,14 @@ _SHELL_TIMEOUT_MAX_S: Final = 600  # the shell tool's own limit
 _EXIT: Final = re.compile(r"^\[exit code (-?\d+)(, cwd .*)?\]$")  # the shell tool's last line
 
 
-@dataclass(frozen=True)
-class DemoCall:
+class DemoCall(Struct, frozen=True):
     """A tool call to make."""
 
     tool: str
     input: Mapping[str, Json]
 
 
-@dataclass(frozen=True)
-class DemoResult:
+class DemoResult(Struct, frozen=True):
     """What came back."""
 
     call: DemoCall
@@ -51,8 +50,7 @@ class DemoResult:
 Step = tuple[DemoCall, ...]
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One kind of prompt."""
 
     pattern: re.Pattern[str]

@@ -14,8 +14,9 @@ import selectors
 import socket
 import ssl
 import threading
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from efr.base.cancel import Cancel
 from efr.base.clock import Clock
@@ -63,8 +64,7 @@ class Breaker:
             handle.close()
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(Struct, frozen=True):
     """Where to: a server, in TLS with a context; its proxy when there is one on the way."""
 
     host: str

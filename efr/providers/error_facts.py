@@ -9,8 +9,9 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from efr.providers.canonical import Json
 from efr.providers.errors import ProviderError
@@ -32,8 +33,7 @@ ReadError = Callable[[Json], ProviderError]
 """Makes the class of an error out of an event or an error object."""
 
 
-@dataclass(frozen=True)
-class ErrorFacts:
+class ErrorFacts(Struct, frozen=True):
     """What an error body or event says."""
 
     message: str
@@ -49,8 +49,7 @@ class ErrorFacts:
         return frozenset(name for name in (self.code, self.type) if name)
 
 
-@dataclass(frozen=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """An answer whose status is no success."""
 
     status: int

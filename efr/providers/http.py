@@ -19,6 +19,7 @@ from typing import Final, Self
 from urllib.parse import urlsplit
 
 import urllib3
+from msgspec import Struct
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.response import HTTPResponse
 
@@ -56,8 +57,7 @@ class HttpCall:
     record: bool = False
 
 
-@dataclass(frozen=True)
-class _Origin:
+class _Origin(Struct, frozen=True):
     scheme: str
     host: str
     port: int
@@ -83,8 +83,7 @@ class _FinalResponse(http.client.HTTPResponse):
         raise http.client.HTTPException("an endless row of interim answers")
 
 
-@dataclass
-class _Line:
+class _Line(Struct):
     """One exchange's connection and what may end it."""
 
     origin: _Origin

@@ -7,21 +7,20 @@ to an older one changes nothing, so a late 401 never speaks of a key that was ju
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from efr.base.clock import Clock
 
 
-@dataclass(frozen=True)
-class KeyNews:
+class KeyNews(Struct, frozen=True):
     """When a key was refused, and when it was last answered at all; microseconds, None: never."""
 
     refused_at_us: int | None = None
     checked_at_us: int | None = None
 
 
-@dataclass
-class _State:
+class _State(Struct):
     generation: int = 0
     checked_at_us: int | None = None
     call_answered: bool = False

@@ -7,7 +7,8 @@ secrets stay outside.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from efr.providers.assembly import COMPATIBLE, DEMO, WITH_RECORD
 from efr.providers.credentials import (
@@ -24,8 +25,7 @@ from efr.wire import types as t
 log = logging.getLogger("efr.providers")
 
 
-@dataclass(frozen=True)
-class Login:
+class Login(Struct, frozen=True):
     """What the credential file of a provider says."""
 
     record: Credential | None

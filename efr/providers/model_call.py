@@ -12,8 +12,9 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from efr.base.cancel import Cancel
 from efr.base.clock import Clock
@@ -82,8 +83,7 @@ class CallLog:
         return "" if before is None else f" gap_ms={round((now - before) * 1000)}"
 
 
-@dataclass
-class Span:
+class Span(Struct):
     """The log line of one call: written once, when its answer begins or when there is none."""
 
     provider: str
@@ -106,8 +106,7 @@ class Span:
         )
 
 
-@dataclass(frozen=True)
-class ModelCalls:
+class ModelCalls(Struct, frozen=True):
     """What the calls of one provider go through."""
 
     provider: str

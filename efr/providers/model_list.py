@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from efr.providers.canonical import Effort, ModelFacts
@@ -24,16 +24,14 @@ log = logging.getLogger("efr.providers.models")
 _EFFORT = re.compile(r"[a-z0-9_-]{1,32}")  # where nobody knows which ones a model has
 
 
-@dataclass(frozen=True)
-class ListedModel:
+class ListedModel(Struct, frozen=True):
     """A model on offer and where its facts come from."""
 
     facts: ModelFacts
     source: t.ModelSource
 
 
-@dataclass(frozen=True)
-class ModelList:
+class ModelList(Struct, frozen=True):
     """The models on offer of one provider, and its default."""
 
     provider: str
@@ -70,8 +68,7 @@ class ModelList:
         )
 
 
-@dataclass(frozen=True)
-class Resolved:
+class Resolved(Struct, frozen=True):
     """What a turn runs with; effort None: the backend decides."""
 
     provider: str

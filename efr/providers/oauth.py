@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from msgspec import Struct
+
 from efr.base.cancel import Cancel
 from efr.providers.credentials import RECORD_VERSION, OauthTokens
 from efr.providers.error_facts import KEY_PLACEHOLDER
@@ -37,8 +39,7 @@ _MICROSECONDS: Final = 1_000_000
 _LATEST_S: Final = 2**40  # a time above this is no time
 
 
-@dataclass(frozen=True)
-class Issuer:
+class Issuer(Struct, frozen=True):
     """Who gives out the tokens, and where on this machine its page leads back to."""
 
     base_url: str = "https://auth.openai.com"

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from efr.providers.canonical import (
     ImageBlock,
@@ -39,8 +40,7 @@ _OPTION_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 Item = dict[str, Json]
 
 
-@dataclass(frozen=True)
-class BodyFacts:
+class BodyFacts(Struct, frozen=True):
     """What the body needs to know beside the request."""
 
     freeform: bool  # the model takes grammar tools

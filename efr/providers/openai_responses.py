@@ -7,8 +7,9 @@ read in openai_stream, errors in openai_errors; this module sends, authorizes an
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from efr.base.cancel import Cancel
 from efr.providers import openai_errors
@@ -28,8 +29,7 @@ API_BASE_URL: Final = "https://api.openai.com/v1"
 HeaderValues = Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class Backend:
+class Backend(Struct, frozen=True):
     """Where the calls go and what goes with them."""
 
     id: str  # openai or openai-api

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from efr.providers.canonical import (
     CallUsage,
@@ -53,8 +54,7 @@ _CONSUMED: Final = frozenset(
 )
 
 
-@dataclass
-class _Call:
+class _Call(Struct):
     """A call that has started."""
 
     call_id: str

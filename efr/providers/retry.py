@@ -11,8 +11,9 @@ import email.utils
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from efr.base.cancel import Cancel
 from efr.base.clock import Clock
@@ -43,8 +44,7 @@ Pause = Callable[[Cancel, float], None]
 """Waits the given seconds, less when cancelled."""
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """A provider's reading of an answer that is no success."""
 
     error: ProviderError
@@ -55,8 +55,7 @@ class Verdict:
 Judge = Callable[[HttpAnswer, bytes], Verdict]
 
 
-@dataclass(frozen=True)
-class Sender:
+class Sender(Struct, frozen=True):
     """The HTTP client with its clock, jitter and way to wait; a transcript when one is wanted."""
 
     http: HttpClient

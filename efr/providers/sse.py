@@ -8,8 +8,9 @@ UTF-8 sequence or the BOM. Comments, `id` and `retry` are dropped: nothing here 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 EVENT_LIMIT_BYTES: Final = 16 * 2**20  # the wire's frame limit: nothing larger could be passed on
 
@@ -21,8 +22,7 @@ class EventTooLarge(Exception):
     """One event is larger than EVENT_LIMIT_BYTES."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerEvent:
+class ServerEvent(Struct, frozen=True):
     """One event; type is "message" when the stream named none."""
 
     type: str

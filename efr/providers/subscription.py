@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from efr.base.cancel import Cancel
 from efr.base.clock import Clock
@@ -39,8 +40,7 @@ log = logging.getLogger("efr.providers")
 Refresh = Callable[[OauthTokens, Cancel], OauthTokens]
 
 
-@dataclass
-class _Refreshing:
+class _Refreshing(Struct):
     """One refresh that some callers wait for."""
 
     over: bool = False

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, TypeVar
+
+from msgspec import Struct
 
 T = TypeVar("T")
 
@@ -27,8 +28,7 @@ EndKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class ShellCall:
+class ShellCall(Struct, frozen=True):
     """One line for the shell. `nonce` makes it a contained call (docs/hidden-shell.md, "Marks").
 
     `interactive`: approved although it may wait for keys. `nested`: typed into whatever shell is
@@ -45,8 +45,7 @@ class ShellCall:
     approved_by: Approver | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CallEnd:
+class CallEnd(Struct, frozen=True):
     """How a call ended. `output` is text, at most Limits.model_bytes; `note` is for the model."""
 
     kind: EndKind
@@ -58,8 +57,7 @@ class CallEnd:
     left_running: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class InputState:
+class InputState(Struct, frozen=True):
     """What a running command waits for, as last reported."""
 
     wait: InputWait = "none"
@@ -67,8 +65,7 @@ class InputState:
     prompt: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BusyCommand:
+class BusyCommand(Struct, frozen=True):
     """The command that holds the shell. `left`: its call already answered the model."""
 
     call_id: str
@@ -205,8 +202,7 @@ class Reader(Protocol):
         """Owns `master` from now on, and waits for the child `pid`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShellSettings:
+class ShellSettings(Struct, frozen=True):
     """The `[shell]` settings that count, read when needed."""
 
     program: str | None = None  # None: zsh on the user's PATH

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Times in seconds, sizes in bytes. docs/hidden-shell.md names the ones that show."""
 
     columns: int = 160  # wide enough that few programs wrap, and a model reads whole rows

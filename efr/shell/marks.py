@@ -8,9 +8,10 @@ mark counts is not decided here (`state.py`).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote_to_bytes
+
+from msgspec import Struct
 
 _ACTIONS: Final = frozenset("ABCDP")
 _NONCE: Final = re.compile(r"[0-9a-f]{32}")
@@ -28,8 +29,7 @@ _OPTIONS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """One mark: its action, and the stream offsets of its first and last byte.
 
     Actions: A B C D P of OSC 133, `cwd` for OSC 7, `sbx` for the end of a contained call. `status`

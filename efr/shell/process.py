@@ -11,8 +11,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final, NamedTuple, Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from efr.base.clock import Clock
 from efr.shell import terminal

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
+
+from msgspec import Struct
 
 from efr.shell.marks import Mark, read_mark
 
@@ -48,8 +49,7 @@ _MODES_AT_START: Final = frozenset((7, 25))  # autowrap, and the cursor shows
 QueryKind = Literal["device", "device2", "status", "cursor", "cursor_dec", "mode", "colour"]
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """A question a program asks its terminal. `number` is a mode or a colour, `end` the offset
     after it, `bell` whether BEL ended it."""
 

@@ -17,9 +17,10 @@ import struct
 import sys
 import termios
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from efr.shell.errors import ShellDidNotStart
 
@@ -28,8 +29,7 @@ _IUTF8: Final = 0x4000  # termios(3); the standard library does not name it
 _START_LIMIT_S: Final = 10.0  # an interpreter that does not come up is a broken machine
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """What to run, where, and with which whole environment."""
 
     program: str
@@ -38,8 +38,7 @@ class Program:
     environment: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Spawned:
+class Spawned(Struct, frozen=True):
     """The child's pid and the PTY's master, not blocking, closed on exec."""
 
     pid: int

@@ -6,8 +6,9 @@ Also what shells need from outside (`ShellDeps`). Blocks on files and until the 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from efr.base.clock import Clock
 from efr.base.ids import Ids
@@ -18,8 +19,7 @@ from efr.shell.limits import LIMITS, Limits
 from efr.shell.spawn import Program, Spawned, find_program, nearest_directory, spawn
 
 
-@dataclass(frozen=True)
-class ShellDeps:
+class ShellDeps(Struct, frozen=True):
     """What shells need from outside. `nonce` gives 32 random hex digits; `environment` is the
     user's, `trusted` the program names of the permission rules, both read at a start."""
 
@@ -37,8 +37,7 @@ class ShellDeps:
     limits: Limits = LIMITS
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """A shell program that runs. `directory` is where it stands."""
 
     spawned: Spawned

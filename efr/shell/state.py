@@ -8,9 +8,10 @@ and a contained call only after the mark with the call's nonce.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from msgspec import Struct
 
 from efr.shell.contract import LeftEnd, ShellCall
 from efr.shell.marks import Mark
@@ -30,8 +31,7 @@ class Phase(Enum):
     UNMARKED = "unmarked"  # no mark came: no integration
 
 
-@dataclass(slots=True)
-class Run:
+class Run(Struct):
     """One typed line. Offsets are stream offsets; the output is from `began` to `ended`."""
 
     call: ShellCall

@@ -12,15 +12,15 @@ import os
 import signal
 import struct
 import termios
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 _TIOCSIG: Final = 0x40045436  # ioctl_tty(2); the standard library does not name it
 _LOCAL_FLAGS: Final = 3  # its place in the list of tcgetattr
 
 
-@dataclass(frozen=True, slots=True)
-class Modes:
+class Modes(Struct, frozen=True):
     """The two modes that say how a program reads: by line, and whether keys show."""
 
     canonical: bool

@@ -7,8 +7,9 @@ shell's keymap does anything, so what arrives too late for a program neither run
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 KEY_CLEAR: Final = b"\x1b[9001~"
 KEY_CANCEL: Final = b"\x1b[9002~"
@@ -48,8 +49,7 @@ def typed_line(line: str) -> bytes:
     return KEY_CLEAR + f"{_PASTE}{line}{_PASTE_END}".encode() + KEY_ACCEPT
 
 
-@dataclass(frozen=True, slots=True)
-class SentinelEnd:
+class SentinelEnd(Struct, frozen=True):
     """Where the end marker stands in the stream, and what it says."""
 
     start: int

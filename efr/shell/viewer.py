@@ -11,8 +11,9 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from efr.base.clock import Clock
 from efr.shell.contract import Size
@@ -36,8 +37,7 @@ class Seen(NamedTuple):
     modes: Collection[int] = ()  # DEC modes that are set
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """The screen at one moment. `rows` end with the cursor's; `column` is the cursor's in it."""
 
     rows: tuple[str, ...]

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 # Made by tools from what is in the snapshot anyway, and large.
 MADE: Final = frozenset(
@@ -25,8 +26,7 @@ _LISTED: Final = 1000  # left-out files that are known by name
 Mark = tuple[int, int]  # size and time of change: what is known of a file that is left out
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """From the settings."""
 
     max_file_bytes: int
@@ -34,8 +34,7 @@ class Limits:
     ignored: bool  # small ignored files too
 
 
-@dataclass
-class Chosen:
+class Chosen(Struct):
     """What to do with the paths that git named. Paths are relative, as bytes of the system."""
 
     put: list[str] = field(default_factory=list)  # new, changed or gone
@@ -128,8 +127,7 @@ def _leave_out(code: str, path: str, chosen: Chosen) -> None:
         chosen.drop.append(path)
 
 
-@dataclass
-class Ignored:
+class Ignored(Struct):
     """The ignored files that are wanted, each with what tells that it changed."""
 
     files: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)

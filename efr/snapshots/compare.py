@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from efr.snapshots.choice import Mark, read_left_out
 from efr.snapshots.errors import GitFailed
@@ -24,8 +26,7 @@ _MOST_NAMED: Final = 500  # paths that one command line takes out of a diff, or 
 _MOST_CHARS: Final = 256 * 1024  # of them together; execve(2) takes 2 MiB
 
 
-@dataclass
-class CutText:
+class CutText(Struct):
     """The first lines of a long text, and how many more there are."""
 
     max_lines: int

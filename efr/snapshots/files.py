@@ -12,9 +12,10 @@ import stat
 import struct
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from efr.base.files import make_private_dir, write_atomic
 from efr.snapshots.choice import below
@@ -29,8 +30,7 @@ _SPECIAL: Final = "\\*?["  # signs of a pattern (gitignore(5))
 _INDEX_HEAD: Final = struct.Struct(">4sII")  # gitformat-index: DIRC, version, number of entries
 
 
-@dataclass(frozen=True)
-class StoreFiles:
+class StoreFiles(Struct, frozen=True):
     """The paths of a directory's store."""
 
     root: str  # the directory, without links

@@ -14,9 +14,10 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
+
+from msgspec import Struct
 
 from efr.base.cancel import Cancel
 from efr.base.clock import Clock
@@ -62,8 +63,7 @@ SETTINGS: Final = (
 _STDERR_CHARS: Final = 300  # of git's complaint, for the log
 
 
-@dataclass(frozen=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """How long the work of one caller may take altogether, and what ends it earlier."""
 
     clock: Clock

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
+
+from msgspec import Struct, field
 
 from efr.snapshots.choice import Mark
 from efr.snapshots.objects import EMPTY_TREE
@@ -20,8 +21,7 @@ class Hidden(Enum):
     LARGE = "too large"
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """The files of a directory at one time, as trees of its store."""
 
     root: str
@@ -38,8 +38,7 @@ class Snapshot:
         return nothing and not self.large and not self.skipped
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """One changed file. Paths are relative to the directory."""
 
     path: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from efr.snapshots import files as disk
 from efr.snapshots.choice import (
@@ -57,8 +58,7 @@ IN_USE: Final = "refs/efr-live/ignored"
 Signature = tuple[int, int, int]
 
 
-@dataclass
-class Known:
+class Known(Struct):
     """What is remembered of a store between snapshots. It only saves work."""
 
     index: Signature = (0, 0, 0)

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import apsw
+from msgspec import Struct
 
 from efr.base.clock import Clock
 from efr.store import db, receipts, turn_messages
@@ -36,8 +36,7 @@ _INSERT_EVENT: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(Struct, frozen=True):
     """What a call of `append` did: an outcome for each batch, and the events it committed."""
 
     outcomes: list[Outcome]

@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from efr.base.roots import Roots
 from efr.store.trees import remove_tree
@@ -21,8 +22,7 @@ _MARKER_LIMIT: Final = 64  # bytes: an id and a newline
 _TAIL: Final = 8  # hex digits of the id that end the name of a $SCRATCH
 
 
-@dataclass(frozen=True)
-class Places:
+class Places(Struct, frozen=True):
     """Where a conversation may have files."""
 
     recordings: Path  # <pty id>/

@@ -7,8 +7,9 @@ the form: POSIX `diff -u` and GNU's line about a missing last newline.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from efr.text.lines import Match, matches, split_lines
 
@@ -18,8 +19,7 @@ _NO_NEWLINE: Final = "\\ No newline at end of file"
 _ESCAPES: Final = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 
 
-@dataclass(frozen=True)
-class FileDiff:
+class FileDiff(Struct, frozen=True):
     """The lines of one file's diff without their newlines (none: nothing changed), and counts."""
 
     lines: tuple[str, ...]

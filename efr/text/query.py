@@ -6,8 +6,9 @@ Pure. Nothing in a query is an operator. Facts: docs/conversations.md, "What the
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 QUERY_LIMIT: Final = 256  # characters
 ITEM_LIMIT: Final = 16  # words and phrases
@@ -27,8 +28,7 @@ class BadQuery(Exception):
         self.units = units
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(Struct, frozen=True):
     """A word or a phrase. `last_word`: it also matches as the start of a word."""
 
     text: str

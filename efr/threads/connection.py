@@ -13,9 +13,10 @@ import logging
 import socket
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
+
+from msgspec import Struct
 
 from efr.threads.handlers import CANCELLED, INTERNAL
 from efr.threads.requests import Answer, Call, Dispatch, Finished, Peer, Stream
@@ -41,8 +42,7 @@ _TOO_LARGE = ErrorBody(
 )
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The server's numbers; each protects the daemon from one greedy client."""
 
     connections: int = 64  # descriptors and buffers

@@ -11,8 +11,9 @@ import shutil
 import socket
 import stat
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from efr.base.roots import SOCKET_PATH_LIMIT
 
@@ -29,8 +30,7 @@ class SocketTaken(Exception):
         self.path = path
 
 
-@dataclass(frozen=True)
-class Listener:
+class Listener(Struct, frozen=True):
     """A bound, listening, non-blocking socket and the file it is reached by."""
 
     socket: socket.socket

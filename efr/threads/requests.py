@@ -8,10 +8,11 @@ the transport pulls, an error, or `LATER`. Nothing here knows a method.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from itertools import count
 from typing import Any, Final, Protocol
+
+from msgspec import Struct, field
 
 from efr.base.cancel import Cancel
 from efr.wire import types as t
@@ -19,8 +20,7 @@ from efr.wire.errors import ErrorBody
 from efr.wire.table import Method
 
 
-@dataclass(frozen=True)
-class Peer:
+class Peer(Struct, frozen=True):
     """Who is at the other end of a connection. `origin` and `tty` are known after its hello."""
 
     connection_id: int
@@ -32,8 +32,7 @@ class Peer:
     tty: str | None = None
 
 
-@dataclass(frozen=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """A stream's last word: no error is a plain end."""
 
     error: ErrorBody | None = None
@@ -66,8 +65,7 @@ LATER: Final = Later.LATER  # the handler gives its thread back; `Call.finish` c
 Answer = bytes | Stream | ErrorBody
 
 
-@dataclass
-class Call:
+class Call(Struct):
     """One request in flight. `finish` may come from any thread; the first one counts.
 
     `number` grows in the order in which a transport made its calls, which is the order in which
@@ -86,8 +84,7 @@ class Call:
         self.deliver(answer)
 
 
-@dataclass(frozen=True)
-class HelloAnswer:
+class HelloAnswer(Struct, frozen=True):
     """The encoded hello result, and the peer as the hello described it."""
 
     item: bytes

@@ -8,10 +8,9 @@ conversation's worker.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from efr.policy.needs import CallNeeds, PathUse
 from efr.policy.paths import normal
@@ -44,8 +43,7 @@ class PatchInput(Struct, frozen=True, forbid_unknown_fields=True):
     input: str
 
 
-@dataclass
-class _Patch:
+class _Patch(Struct):
     """One call, read: its operations and the files they name."""
 
     operations: tuple[Operation, ...]

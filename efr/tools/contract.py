@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from efr.base.cancel import Cancel
 from efr.base.clock import Clock
@@ -37,8 +38,7 @@ def nothing_closed(facts: os.stat_result) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class Where:
+class Where(Struct, frozen=True):
     """Where relative paths and `~` lead. All are absolute and in the form the user knows."""
 
     user_dir: str  # of the prompt: file tools start here
@@ -48,11 +48,10 @@ class Where:
     project_root: str | None = None  # only for how changed files are named
     # Whether an open file is closed to the model under any name: a name may change its file
     # between the decision and its use.
-    closed: Closed = field(default=nothing_closed, compare=False)
+    closed: Closed = nothing_closed
 
 
-@dataclass(frozen=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     """What a call came to. `output` is what the model reads."""
 
     output: str
@@ -79,8 +78,7 @@ class HiddenShell(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class ToolContext:
+class ToolContext(Struct, frozen=True):
     """What a running call may use. `views` lives as long as its conversation.
 
     `shown` is the preview that the user saw and allowed; None: there was no question, or no

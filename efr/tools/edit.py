@@ -8,7 +8,6 @@ at all. Runs on the conversation's worker.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from msgspec import Struct
@@ -47,8 +46,7 @@ class EditInput(Struct, frozen=True, forbid_unknown_fields=True):
     replace_all: bool = False
 
 
-@dataclass(frozen=True)
-class _Edited:
+class _Edited(Struct, frozen=True):
     """A file before and after the call, and how many places changed."""
 
     path: str

@@ -7,8 +7,9 @@ are `efr.tools.patch_hunks`, the disk is `efr.tools.patch_write`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from efr.text.visible import visible_line
 from efr.tools.patch_hunks import update_text
@@ -18,8 +19,7 @@ Kind = Literal["added", "updated", "deleted", "moved"]
 Key = str  # the one name of a file, whatever its path in the patch looks like
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """What became of one file. Paths are as written in the patch.
 
     `before` and `after` are texts; None: there is no such file. `facts_of` is the file whose mode
@@ -36,8 +36,7 @@ class Change:
     from_path: str | None = None
 
 
-@dataclass(frozen=True)
-class _File:
+class _File(Struct, frozen=True):
     text: str
     origin: Key | None  # where it was before the patch; None: the patch made it
 

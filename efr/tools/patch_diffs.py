@@ -6,8 +6,9 @@ Pure. The limits of a recorded diff and of a question's preview are here with th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from efr.text.diff import FileDiff, file_diff, limit_lines
 from efr.tools.changes import shown_path
@@ -27,8 +28,7 @@ _KINDS: Final = {
 }
 
 
-@dataclass(frozen=True)
-class ShownDiff:
+class ShownDiff(Struct, frozen=True):
     """One file's change, as people see it."""
 
     path: str

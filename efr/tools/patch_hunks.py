@@ -8,9 +8,11 @@ order mark at the start is no part of the first line.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from efr.text.visible import visible_line, visible_text
 from efr.tools.patch_match import FileLines
@@ -28,8 +30,7 @@ class _Line(NamedTuple):
     end: str  # "\n", "\r\n", or "" at the end of a file
 
 
-@dataclass(frozen=True)
-class _Text:
+class _Text(Struct, frozen=True):
     """A file in lines."""
 
     mark: str

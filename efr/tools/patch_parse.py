@@ -7,8 +7,9 @@ to files is `efr.tools.patch`. The language is described in docs/apply_patch.md.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from efr.text.visible import visible_line
 
@@ -33,16 +34,14 @@ class PatchError(Exception):
     """Why a patch is not read or does not apply. The message is for the model."""
 
 
-@dataclass(frozen=True)
-class HunkLine:
+class HunkLine(Struct, frozen=True):
     """One line of a hunk: context, removed or added."""
 
     sign: Sign
     text: str
 
 
-@dataclass(frozen=True)
-class Hunk:
+class Hunk(Struct, frozen=True):
     """One place to change. `line` is where it starts in the patch, from 1."""
 
     line: int
@@ -52,8 +51,7 @@ class Hunk:
     bare: int = 0  # how many of the last lines are empty without a sign: they may only separate
 
 
-@dataclass(frozen=True)
-class AddFile:
+class AddFile(Struct, frozen=True):
     """Makes a file."""
 
     line: int
@@ -61,16 +59,14 @@ class AddFile:
     content: str
 
 
-@dataclass(frozen=True)
-class DeleteFile:
+class DeleteFile(Struct, frozen=True):
     """Takes a file away."""
 
     line: int
     path: str
 
 
-@dataclass(frozen=True)
-class UpdateFile:
+class UpdateFile(Struct, frozen=True):
     """Changes a file, moves it, or both."""
 
     line: int

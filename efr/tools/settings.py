@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
@@ -96,8 +95,7 @@ class SettingsInput(Struct, frozen=True, forbid_unknown_fields=True):
     index: int | None = None
 
 
-@dataclass(frozen=True)
-class _Plan:
+class _Plan(Struct, frozen=True):
     """One change of the file as it is now."""
 
     original: Original

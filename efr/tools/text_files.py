@@ -12,8 +12,9 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from efr.base.files import TEMPORARY_SUFFIX
 from efr.text.visible import visible_line
@@ -34,8 +35,7 @@ class FileProblem(Exception):
     """Why a file was not read or written. The message is for the model."""
 
 
-@dataclass(frozen=True)
-class Original:
+class Original(Struct, frozen=True):
     """A file as it was found."""
 
     content: bytes

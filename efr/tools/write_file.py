@@ -7,7 +7,6 @@ Runs on the conversation's worker.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from msgspec import Struct
@@ -47,8 +46,7 @@ class WriteInput(Struct, frozen=True, forbid_unknown_fields=True):
     content: str
 
 
-@dataclass(frozen=True)
-class _Write:
+class _Write(Struct, frozen=True):
     """One call, read."""
 
     path: str

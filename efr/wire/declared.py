@@ -7,7 +7,6 @@ the members of a type in written order, how each is present, and the names of sc
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum, EnumType
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
@@ -36,8 +35,7 @@ class Presence(Enum):
     ALWAYS_ELSE = "always, else"  # written always; a reader takes the default for an absent one
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(Struct, frozen=True):
     """One member of a declared type. `default` is plain JSON; None without one."""
 
     name: str

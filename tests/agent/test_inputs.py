@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from efr.shell.contract import BusyCommand, InputState
 from efr.shell.errors import BadAnswer, NoSuchCall, NotWaiting, ShellError

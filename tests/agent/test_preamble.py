@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from efr.agent.dotfiles import Dotfiles, Layout
 from efr.agent.place import Basis, Place, Repo

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from efr.agent.slots import Ask, Continue, Left, New, PickUp, Rules, SlotRow, choose
 from efr.wire import types as t

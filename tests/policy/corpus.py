@@ -6,9 +6,11 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from efr.policy.needs import CallNeeds, Place, Sandbox
 from efr.policy.rows import read_row

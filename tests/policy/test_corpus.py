@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from efr.policy.engine import Rules, decide
 from efr.policy.envelope import envelope

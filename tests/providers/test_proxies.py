@@ -15,7 +15,15 @@ from efr.base.clock import SystemClock
 from efr.providers.errors import TransportFailed
 from efr.providers.http import HttpCall, HttpClient
 from efr.providers.proxies import Proxies
-from tests.providers.test_http import WHOLE, Script, answers, cancelled_when, happened, read_head, server
+from tests.providers.test_http import (
+    WHOLE,
+    Script,
+    answers,
+    cancelled_when,
+    happened,
+    read_head,
+    server,
+)
 
 PAIR = "bWU6cGFzcyB3w7ZyZA=="  # me:pass wörd
 TUNNEL = b"HTTP/1.1 200 Connection established\r\nVia: 1.1 x\r\n\r\n"

@@ -10,8 +10,10 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from efr.base.cancel import Cancel
 from efr.base.clock import Clock, SystemClock
@@ -231,7 +233,7 @@ class World:
         listener = RecordingListener(heard)
         user = {"HOME": str(home), "PATH": PATH, "LANG": "C.UTF-8", "USER": "tester"}
         user |= environment or {}
-        numbers = replace(LIMITS, **limits)  # type: ignore[arg-type]
+        numbers = replace(LIMITS, **limits)
         deps = ShellDeps(
             reader=self._reader,
             clock=clock or SystemClock(),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from efr.base.cancel import Cancel
 from efr.shell.contract import CallEnd, CallWatcher, InputWait, ShellCall

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from efr.policy.needs import CallNeeds, PathUse
 from efr.tools.apply_patch import ApplyPatchTool

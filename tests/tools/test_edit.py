@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import stat
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from efr.base.cancel import Cancel
 from efr.policy.needs import CallNeeds, PathUse
@@ -146,11 +146,11 @@ def test_only_what_the_question_showed_is_done(tmp_path: Path) -> None:
     assert shown is not None
     assert "-one\n+1\n two\n" in shown
     path.write_text("one\nthree\n")
-    refused = EDIT.run(call, dataclasses.replace(ctx, shown=shown))
+    refused = EDIT.run(call, replace(ctx, shown=shown))
     assert "changed while the user was asked" in refused.output
     assert path.read_text() == "one\nthree\n"
     assert EDIT.preview({**call, "old_string": "nowhere"}, ctx.where) is None
-    unseen = EDIT.run(call, dataclasses.replace(ctx, approved_by="you"))
+    unseen = EDIT.run(call, replace(ctx, approved_by="you"))
     assert "changed while the user was asked" in unseen.output, "the question showed no diff"
     assert path.read_text() == "one\nthree\n"
 
@@ -159,7 +159,7 @@ def test_a_cancelled_call_writes_nothing(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("one")
     cancel = Cancel()
     cancel.cancel()
-    ctx = dataclasses.replace(context(tmp_path), cancel=cancel)
+    ctx = replace(context(tmp_path), cancel=cancel)
     result = EDIT.run({"path": "a", "old_string": "one", "new_string": "1"}, ctx)
     assert result == ToolResult("The user stopped it. Nothing was written.", is_error=True)
     assert (tmp_path / "a").read_text() == "one"

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import select
 import signal
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from efr.cli.attach.paint import paint
 from efr.cli.attach.passing import Passing
@@ -26,8 +27,7 @@ _MOST_KEYS: Final = 64 << 10  # bytes that wait for efrd; more stay in the termi
 _ONE_WRITE: Final = 32 << 10
 
 
-@dataclass(frozen=True)
-class End:
+class End(Struct, frozen=True):
     """Why it is over: `signal` when one asked for it, `refused` when the daemon ended it."""
 
     why: str  # detached, shell, signal, refused

@@ -5,8 +5,9 @@ Pure values. The order of the kinds is that of the protocol.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 Kind = Literal[
     "write",
@@ -44,8 +45,7 @@ GrantKind = Literal[
 ]
 
 
-@dataclass(frozen=True)
-class Grant:
+class Grant(Struct, frozen=True):
     """What one call gets beyond its sandbox. `made`: efr makes an empty file or folder first."""
 
     kind: GrantKind
@@ -53,8 +53,7 @@ class Grant:
     made: Literal["file", "dir"] | None = None
 
 
-@dataclass(frozen=True)
-class Exit:
+class Exit(Struct, frozen=True):
     """One way out. `grant` None: nothing is granted, or the line runs without the sandbox."""
 
     kind: Kind

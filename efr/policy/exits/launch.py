@@ -7,8 +7,9 @@ readable and hold one command besides those that only look.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from efr.policy.exits.kinds import Exit, Grant
 from efr.policy.matching import Start, machine_policy, matches_command
@@ -23,8 +24,7 @@ _FORGETS: Final = frozenset(("-k", "-K", "--reset-timestamp"))  # what sudo has 
 _MAY_HOLD: Final = frozenset(("redirection",))  # beyond plain commands
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """Inside the sandbox with some grants, or without it."""
 
     contained: bool

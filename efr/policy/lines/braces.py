@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from msgspec import Struct
 
 _MOST_NAMES: Final = 256  # of one word; no person reads more
 _MOST_SIGNS: Final = 100  # of one word; each pair is a step deeper
@@ -37,8 +38,7 @@ class TooManyNames(Exception):
     """More than anybody looks at."""
 
 
-@dataclass(frozen=True)
-class Name:
+class Name(Struct, frozen=True):
     """One name. `any_at`: where a number of any size stands, as `*`."""
 
     text: str = ""

@@ -8,14 +8,14 @@ pages of GNU coreutils and grep, of ripgrep and of tree.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from efr.policy.lines.split import LineWord
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(Struct, frozen=True):
     """One program: letters and names, without and with a value."""
 
     flags: str
@@ -27,8 +27,7 @@ class Options:
     following: frozenset[str] = frozenset()  # options that go through links on the way down
 
 
-@dataclass(frozen=True)
-class Given:
+class Given(Struct, frozen=True):
     """What stands on a line. `known`: every option is in the table and nothing is hidden."""
 
     operands: tuple[LineWord, ...]

@@ -7,8 +7,10 @@ for come from `efr.policy.lines.braces`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
 from typing import Final, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from efr.policy.lines.braces import Brace, Part, TooManyNames, names_of
 
@@ -20,8 +22,7 @@ _SHELL_WORDS: Final = frozenset((
 ))  # fmt: skip
 
 
-@dataclass(frozen=True)
-class LineWord:
+class LineWord(Struct, frozen=True):
     """A word without its quotes; `~` and `$HOME` at its start are the home."""
 
     text: str
@@ -34,8 +35,7 @@ class LineWord:
         return LineWord(self.text[start:], self.expansion, at)
 
 
-@dataclass(frozen=True)
-class LineCommand:
+class LineCommand(Struct, frozen=True):
     """One command that may run, and the files of its redirections."""
 
     words: tuple[LineWord, ...]
@@ -51,8 +51,7 @@ class LineCommand:
         return self.words[at:]
 
 
-@dataclass
-class OpenWord:
+class OpenWord(Struct):
     """A word being read."""
 
     parts: list[Part] = field(default_factory=list)
@@ -90,8 +89,7 @@ class OpenWord:
         ]
 
 
-@dataclass
-class OpenCommand:
+class OpenCommand(Struct):
     """A command being read; `target` is where the next word goes."""
 
     words: list[LineWord] = field(default_factory=list)

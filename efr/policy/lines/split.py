@@ -9,9 +9,10 @@ on is `efr.policy.reader`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from efr.policy.lines.braces import Brace
 from efr.policy.lines.pieces import LineCommand, LineWord, OpenCommand, OpenWord
@@ -52,8 +53,7 @@ _PARENTHESES: Final = frozenset(("substitution", "group"))
 _PARAMETERS: Final = frozenset(("parameter", "double_parameter"))
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(Struct, frozen=True):
     """`opaque`: the line holds something whose result it does not show. `cut`: it is too long."""
 
     commands: tuple[LineCommand, ...]

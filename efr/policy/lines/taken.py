@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from efr.policy.lines.inner import base_name, programs_behind
 from efr.policy.lines.paths import PathList
@@ -23,8 +24,7 @@ _RECURSIVE: Final = re.compile(r"-[A-Za-z]*[rR]|--r(?:e(?:c(?:u(?:r(?:s(?:i(?:ve
 _REMOVERS: Final = frozenset(("rm", "unlink", "shred"))
 
 
-@dataclass(frozen=True)
-class Taken:
+class Taken(Struct, frozen=True):
     """One target; the path is absolute and unfolded. `is_node`: a device is written over."""
 
     path: str | None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from efr.policy.engine import Rules, decide
 from efr.policy.envelope import envelope
@@ -90,7 +90,7 @@ def test_exits_and_their_grants(line: str, kinds: dict[str, FileKind], expected:
 def test_what_the_machine_judges_is_no_exit(
     line: str, support: dict[str, bool], expected: list[str]
 ) -> None:
-    sandbox = replace(SANDBOX, **support)  # type: ignore[arg-type]
+    sandbox = replace(SANDBOX, **support)
     assert [shown(one) for one in exits(shell_call(line), sandbox)] == expected
 
 
