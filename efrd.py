@@ -20,6 +20,7 @@ Exit codes: 0 stopped, 1 the start failed, 2 wrong usage, 3 another efrd runs on
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -40,8 +41,11 @@ def main() -> None:
     except DocoptExit as exc:
         sys.stderr.write(f"{exc}\n")
         sys.exit(EXIT_USAGE)
-    from efr.daemon.main import Flags, run  # half a second of rooms that the usage does not need
+    gc.disable()  # while modules load there is nothing to collect, and looking for it takes long
+    from efr.daemon.main import Flags, run  # rooms that the usage does not need
 
+    gc.freeze()  # what they made stays: no later collection looks at it again
+    gc.enable()
     flags = Flags(
         log=said["--log"],
         screen=said["--screen"],

@@ -16,11 +16,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 from efr.shell.contract import Size
 from efr.shell.errors import PtyClosed
-from efr.shell.process import ShellProcess
 from efr.store import recorded
 from efr.store.recording_index import read_recorded, recorded_end
 from efr.threads.requests import Finished
@@ -28,6 +27,9 @@ from efr.wire import codec
 from efr.wire import methods as m
 from efr.wire import types as t
 from efr.wire.errors import ErrorBody, Refusal, refuse
+
+if TYPE_CHECKING:  # loaded with the first shell
+    from efr.shell.process import ShellProcess
 
 STEPS: Final = 64  # that wait for one client (docs/protocol.md, "Size limits")
 WAITING: Final = 1 << 20  # bytes in them: more is sooner seen as a screen than drawn

@@ -21,8 +21,8 @@ from efr.daemon.shell_looks import ShellLooks
 from efr.daemon.stopping import Started
 from efr.policy.rows import trusted_programs
 from efr.shell.contract import ShellSettings
-from efr.shell.hidden import ShellDeps
 from efr.shell.shells import Shells
+from efr.shell.start import ShellDeps
 from efr.store.recording_index import StoredSegments
 from efr.store.recordings import RecordingWriter
 from efr.threads.pty import PtyReader

@@ -9,19 +9,15 @@ connection class; its own pools have no idle limit and no way to cut a connect.
 
 from __future__ import annotations
 
-import http.client
 import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import urlsplit
 
-import urllib3
 from msgspec import Struct
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.response import HTTPResponse
 
 from efr.base.cancel import Cancel
 from efr.base.clock import Clock
@@ -30,16 +26,17 @@ from efr.providers.dial import Breaker, Target, dial
 from efr.providers.errors import DecodeFailed, TransportFailed
 from efr.providers.proxies import Proxies, Proxy
 
+if TYPE_CHECKING:  # loaded with the first exchange
+    from urllib3.connection import HTTPConnection
+    from urllib3.response import HTTPResponse
+
 SILENCE_LIMIT_S: Final = 300.0  # a reasoning model may say nothing for minutes
 IDLE_LIMIT_S: Final = 90.0  # below what load balancers keep, so a reused connection is alive
 BODY_LIMIT_BYTES: Final = 16 * 2**20  # of an answer held in memory
-_INTERIM_MAX: Final = 32  # servers send one, or one for every some seconds of work
 _IDLE_MAX: Final = 8  # idle connections per server; more conversations than that rarely pause
 _READ_BYTES: Final = 64 * 1024
 _DRAIN_S: Final = 0.1  # how long the end of a finished answer may take before we close instead
 _DRAIN_READS: Final = 4  # and in how many pieces it may come
-
-_LIBRARY_ERRORS: Final = (OSError, http.client.HTTPException, urllib3.exceptions.HTTPError)
 
 
 @dataclass(frozen=True)
@@ -68,19 +65,6 @@ def join_url(base: str, path: str, query: str = "") -> str:
     parts = urlsplit(base)
     queries = "&".join(text for text in (parts.query, query) if text)
     return parts._replace(path=parts.path.rstrip("/") + path, query=queries, fragment="").geturl()
-
-
-class _FinalResponse(http.client.HTTPResponse):
-    """Skips every interim answer (RFC 9110 section 15.2); the library skips status 100 alone."""
-
-    def begin(self) -> None:
-        super().begin()
-        for _ in range(_INTERIM_MAX):
-            if not 100 <= self.status < 200 or self.status == http.HTTPStatus.SWITCHING_PROTOCOLS:
-                return
-            self.headers = self.msg = None  # type: ignore[assignment]  # nothing was read yet
-            super().begin()
-        raise http.client.HTTPException("an endless row of interim answers")
 
 
 class _Line(Struct):
@@ -164,15 +148,17 @@ class HttpAnswer:
         self.close()
 
     def _read(self, limit_s: float) -> bytes:
+        from efr.providers import connections
+
         if self._finished:
             return b""
         try:
             if self._line.sock.fileno() >= 0:  # the library closes it at the end of a last answer
                 self._line.sock.settimeout(limit_s)
             chunk = self._response.read1(_READ_BYTES)
-        except _LIBRARY_ERRORS as exc:
+        except connections.ERRORS as exc:
             self._line.cancel.raise_if_cancelled()
-            raise TransportFailed(_read_failure(exc)) from exc
+            raise TransportFailed(connections.failure(exc)) from exc
         self._line.cancel.raise_if_cancelled()  # a cut connection reads like an end
         self._finished = not chunk
         return chunk
@@ -249,6 +235,8 @@ class HttpClient:
                 connection.close()
 
     def _exchange(self, call: HttpCall, target: str, line: _Line) -> HTTPResponse:
+        from efr.providers import connections
+
         headers = {"User-Agent": f"efr/{VERSION}", **call.headers}
         proxy = None if line.origin.scheme == "https" else self._proxy(line.origin)
         if proxy is not None:  # asked for the whole address, as there is no tunnel
@@ -262,16 +250,17 @@ class HttpClient:
                 call.method, target, body=call.body, headers=headers, preload_content=False
             )
             return line.connection.getresponse()
-        except _LIBRARY_ERRORS as exc:
-            raise TransportFailed(_read_failure(exc)) from exc
+        except connections.ERRORS as exc:
+            raise TransportFailed(connections.failure(exc)) from exc
         except ValueError as exc:  # not one that a second try would change
             raise TransportFailed("a header of the request cannot be sent") from exc
 
     def _open(self, origin: _Origin, breaker: Breaker) -> HTTPConnection:
+        from efr.providers.connections import connection_to
+
         secure = origin.scheme == "https"
         tls = self._tls_context() if secure else None
-        connection = (HTTPSConnection if secure else HTTPConnection)(origin.host, origin.port)
-        connection.response_class = _FinalResponse
+        connection = connection_to(origin.host, origin.port, secure)
         target = Target(origin.host, origin.port, tls, self._proxy(origin))
         connection.sock = dial(target, breaker, self._clock)
         return connection
@@ -317,12 +306,3 @@ def _split(url: str) -> tuple[_Origin, str]:
         raise TransportFailed("the base URL has no valid host and port") from exc
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return _Origin(parts.scheme, host, port), target
-
-
-def _read_failure(exc: Exception) -> str:
-    """What broke, without URL or header."""
-    if isinstance(exc, TimeoutError | urllib3.exceptions.TimeoutError):
-        return "the server was silent for too long"
-    if isinstance(exc, http.client.BadStatusLine) and not isinstance(exc, ConnectionError):
-        return "the server does not speak HTTP"
-    return "the connection broke"

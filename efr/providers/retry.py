@@ -7,7 +7,6 @@ made, or the status says so. Never after the first byte of a stream, never after
 
 from __future__ import annotations
 
-import email.utils
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -85,6 +84,8 @@ def server_wait_s(header: Callable[[str], str | None], now_us: int) -> float | N
     seconds = _number(text)
     if seconds is not None or text is None:
         return sane_wait_s(seconds)
+    import email.utils  # a hundredth of a second, for servers that answer with a date
+
     try:
         date = email.utils.parsedate_to_datetime(text)
     except ValueError:

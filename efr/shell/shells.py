@@ -8,10 +8,13 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from efr.shell.hidden import HiddenShell
 from efr.shell.start import ShellDeps
 from efr.shell.strays import Strays, end_started_below
+
+if TYPE_CHECKING:  # loaded with the first shell
+    from efr.shell.hidden import HiddenShell
 
 LOOK_S = 1.0  # how late a command left running may be seen to wait for input
 IDLE_LOOK_S = 60.0  # how late a shell may be closed for being idle
@@ -37,6 +40,8 @@ class Shells:
         """The conversation's shell. A dead one is replaced by one that starts, at its first call,
         in `start_dir`; an idle one whose trusted names are no longer true starts anew in its own
         directory. Blocks only for that."""
+        from efr.shell.hidden import HiddenShell  # loaded with the first shell, as its screens are
+
         self._sweep()
         trusted = frozenset(self._deps.trusted())
         with self._lock:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from efr.agent.shell_events import shell_busy
 from efr.daemon.attachments import Attachment, no_terminal
@@ -10,13 +10,15 @@ from efr.daemon.log_reads import no_conversation
 from efr.daemon.rooms import Rooms
 from efr.shell.contract import Size
 from efr.shell.errors import PtyClosed
-from efr.shell.hidden import HiddenShell
-from efr.shell.process import ShellProcess
 from efr.store import queries
 from efr.threads.requests import Call
 from efr.wire import methods as m
 from efr.wire import types as t
 from efr.wire.errors import refuse
+
+if TYPE_CHECKING:  # loaded with the first shell
+    from efr.shell.hidden import HiddenShell
+    from efr.shell.process import ShellProcess
 
 MOST_KEYS: Final = 64 << 10  # bytes of one write: a paste comes in pieces
 MOST_COLUMNS, MOST_ROWS = 500, 200  # so that a snapshot in all colours fits into a frame
