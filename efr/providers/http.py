@@ -4,7 +4,7 @@ Blocks the calling thread; any thread may call. Owns the pool of idle connection
 silence and size, and the translation of library errors into TransportFailed. Sends each request
 exactly once: whether to send again is retry.py's question. Redirects are never followed, since
 every request carries a credential. A proxy of the environment is used. Built on urllib3's
-connection class; its own pools have no idle limit and no way to cut a connect.
+connection class (`connections.py`); its own pools have no idle limit and no way to cut a connect.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Final, NamedTuple
 
 from efr.text.near import lines_with, matches_at, places_of
@@ -41,8 +42,8 @@ from efr.text.secret_words import (
     INSIDE,
     PEM_START,
     SECRET_STARTS,
-    SECRET_WORDS,
     SHORTEST_SECRET,
+    secret_words,
 )
 
 __all__ = ["REDACTION_VERSION", "redact_command", "redact_title"]
@@ -82,8 +83,9 @@ def _words(source: Quoted) -> Iterator[Span]:
         for place in places_of(text, [one.sign] if one.sign in long else []):
             before = text[max(place - one.most, 0) : place]
             places.append(place - len(before) + len(before.rstrip(one.before)))
-    for found in matches_at(text, SECRET_WORDS, sorted(places)):
-        yield found.span()
+    if places:
+        for found in matches_at(text, secret_words(), sorted(places)):
+            yield found.span()
 
 
 _ASSIGNMENT = re.compile(
@@ -280,7 +282,9 @@ class _Row(NamedTuple):
     after: str
 
 
+@cache
 def _compiled(row: PasswordOption) -> _Row:
+    """Only where one of the programs stands: to compile them all takes long at a start."""
     programs = tuple(row.programs.split())
     names = "|".join(map(re.escape, programs))
     verb = rf"[^;&|\n]{{0,200}}?[ \t]{row.verb}\b" if row.verb else ""
@@ -289,16 +293,18 @@ def _compiled(row: PasswordOption) -> _Row:
     return _Row(programs, re.compile(command, re.DOTALL), option, row.after)
 
 
-_ROWS: Final = tuple(_compiled(row) for row in PASSWORD_OPTIONS)
-_PROGRAMS: Final = frozenset(name for row in _ROWS for name in row.programs)
+_PROGRAMS: Final = frozenset(name for row in PASSWORD_OPTIONS for name in row.programs.split())
 
 
 def _program_options(source: Quoted) -> Iterator[Span]:
     """Passwords in options that mean something else to other programs."""
     text, named = source.text, _PROGRAMS & source.names
-    for row in _ROWS:
-        if not named or named.isdisjoint(row.programs):
+    if not named:
+        return
+    for option in PASSWORD_OPTIONS:
+        if named.isdisjoint(option.programs.split()):
             continue
+        row = _compiled(option)
         for found in matches_at(text, row.command, places_of(text, row.programs)):
             at, end = found.span("arguments")
             while place := row.option.search(text, at, end):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 from efr.text.near import matches_at, places_of
@@ -170,10 +171,6 @@ _BEFORE: Final = (
     ("mc", r"alias[ \t]+set[ \t]+\S+[ \t]+\S+[ \t]+\S+[ \t]+"),
     ("pdftk", rf"[^;&|\n]{{0,{_REACH}}}?[ \t](?:user|owner|input)_pw[ \t]+"),
 )
-_ARGUMENTS: Final = tuple(
-    (program, re.compile(rf"(?<![\w.-]){program}[ \t]+{before}(?![\s-])"))
-    for program, before in _BEFORE
-)
 _PROGRAMS_OF_ARGUMENTS: Final = frozenset(program for program, _ in _BEFORE)
 # What stands before the first word of a command: prose names programs too.
 _COMMAND = re.compile(
@@ -182,14 +179,21 @@ _COMMAND = re.compile(
 _COMMAND_REACH: Final = 40
 
 
+@cache
+def _argument(program: str, words: str) -> re.Pattern[str]:
+    """Up to the word that is secret. Compiled only where the program stands."""
+    return re.compile(rf"(?<![\w.-]){program}[ \t]+{words}(?![\s-])")
+
+
 def as_arguments(source: Quoted) -> Iterator[Span]:
     """`setenv API_TOKEN secret`, `bw unlock secret`."""
     if _PROGRAMS_OF_ARGUMENTS.isdisjoint(source.names):
         return
     text = source.text
-    for program, pattern in _ARGUMENTS:
+    for program, words in _BEFORE:
         if program not in source.names:
             continue
+        pattern = _argument(program, words)
         for found in matches_at(text, pattern, places_of(text, [program])):
             name = found.groupdict().get("name")
             if name is not None and not is_secret_name(name):

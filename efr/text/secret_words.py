@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import string
+from functools import cache
 from typing import Final, NamedTuple
 
 # The prefix, then at least 16 name characters.
@@ -124,7 +125,12 @@ def _pattern(form: Form) -> str:
 
 
 _WORDS: Final = "|".join((*map(_pattern, FORMS), *(one.word for one in INSIDE)))
-SECRET_WORDS: Final = re.compile(f"{_PEM}|{'|'.join(_HOOKS)}|{_START}(?:{_WORDS})")
 # What each match starts with, but for PEM keys, hooks and INSIDE; and the least length of a match.
 SECRET_STARTS: Final = tuple(start for form in FORMS for start in form.starts.split())
 SHORTEST_SECRET: Final = len("sk-") + _AT_LEAST
+
+
+@cache
+def secret_words() -> re.Pattern[str]:
+    """All of them; it takes long to compile, and few texts hold a start."""
+    return re.compile(f"{_PEM}|{'|'.join(_HOOKS)}|{_START}(?:{_WORDS})")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from efr.agent.permission import _looked_up
 from efr.agent.same_place import guarded, other_names
@@ -290,7 +291,7 @@ def test_a_name_swapped_between_check_and_use_shows_no_secret(kind: str, home: P
     known = guarded((), view(place_of(home)).secrets)
     ctx = context(app, home=home)
     where = Where(str(app), str(app), str(home), closed=known.is_closed)
-    ctx = type(ctx)(**{**ctx.__dict__, "where": where})
+    ctx = replace(ctx, where=where)
     outputs: set[str] = set()
     with swapping(name, other):
         for _ in range(150):

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from efr.text import redact
 from efr.text.near import lines_with, matches_at, places_of
 from efr.text.quoted import Quoted
-from efr.text.secret_forms import NAME_STEMS, SECRET_HEADERS, SECRET_NAMES
+from efr.text.secret_forms import NAME_STEMS, PASSWORD_OPTIONS, SECRET_HEADERS, SECRET_NAMES
 from efr.text.secret_places import handed_over, signatures, told
-from efr.text.secret_words import SECRET_WORDS
+from efr.text.secret_words import secret_words
 
+ROWS = tuple(map(redact._compiled, PASSWORD_OPTIONS))
 KEY = "A1b2C3d4E5f6G7h8I9j0K1l2"
 
 
@@ -63,16 +64,16 @@ PIECES = [
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 def test_redaction_near_words_is_redaction_everywhere(text: str) -> None:
     source = Quoted(text)
-    everywhere = {found.span() for found in SECRET_WORDS.finditer(text)}
+    everywhere = {found.span() for found in secret_words().finditer(text)}
     whole = [(0, len(text))]
     everywhere |= set(redact._values(source, redact._URL, redact._url_password, whole))
     everywhere |= {*handed_over(source), *told(source), *signatures(text)}
     for pattern, value, _ in redact._NAMED:
         everywhere |= set(redact._values(source, pattern, value, whole))
-    calls = {(row, found.span()) for row in redact._ROWS for found in row.command.finditer(text)}
+    calls = {(row, found.span()) for row in ROWS for found in row.command.finditer(text)}
     near_calls = {
         (row, found.span())
-        for row in redact._ROWS
+        for row in ROWS
         for found in matches_at(text, row.command, places_of(text, row.programs))
     }
     assert near_calls == calls
