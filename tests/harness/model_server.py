@@ -12,7 +12,8 @@ in the form of `model_stream`; an answer may instead be {"error": {"status", "he
 all, one byte per character, then closed), {"hang": true} (no head is ever sent) or {"cut": true}
 (closed without a head). "chunk_bytes" splits what is written. The
 last answer repeats when "repeat" is true, else status 500 tells the script's end. Admin: GET
-/admin/requests, POST /admin/script, GET /admin/connections.
+/admin/requests, POST /admin/script, GET /admin/connections, GET /admin/silence (answers
+when an answer of the script hangs).
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Script:
     """The answers still to play, and what was asked."""
 
     def __init__(self, value: Json) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()  # an answer hangs
         self.requests: list[Json] = []
         self.connections = 0
         self.load(value)
@@ -58,12 +59,22 @@ class Script:
             self.token_answers = list(value.get("token_answers", []))
             self.repeat = value.get("repeat", False)
             self.requests.clear()
-            self.played = 0
+            self.played = self.silent = 0
 
     def record(self, request: Json) -> Json:
         with self._lock:
             self.requests.append(request)
             return request
+
+    def fall_silent(self) -> None:
+        with self._lock:
+            self.silent += 1
+            self._lock.notify_all()
+
+    def wait_for_silence(self) -> bool:
+        """Blocks until an answer hangs; False when that takes too long."""
+        with self._lock:
+            return self._lock.wait_for(lambda: self.silent > 0, START_LIMIT_S)
 
     def next_models(self) -> Json:
         with self._lock:
@@ -101,6 +112,8 @@ class Handler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         if path == "/admin/requests":
             self._json(200, self.script.requests)
+        elif path == "/admin/silence":
+            self._json(200, self.script.wait_for_silence())
         elif path == "/admin/connections":
             self._json(200, self.script.connections)
         elif path.endswith("/models"):
@@ -198,6 +211,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _hang(self) -> bool:
         """Waits until the client goes away."""
+        self.script.fall_silent()
         select.select([self.connection], [], [])
         raise ConnectionResetError
 
@@ -284,6 +298,10 @@ class ModelServer:
         """The parsed bodies of the model calls."""
         return [json.loads(r["body"]) for r in self.requests() if r["method"] == "POST"]
 
+    def wait_for_silence(self) -> bool:
+        """Blocks until an answer of the script hangs; False when that takes too long."""
+        return bool(self._ask("/admin/silence"))
+
     def connections(self) -> int:
         """How many connections were opened, the admin's own included."""
         count: int = self._ask("/admin/connections")
@@ -292,7 +310,7 @@ class ModelServer:
     def _ask(self, path: str, body: Json = None) -> Json:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data)
-        with urllib.request.urlopen(request, timeout=START_LIMIT_S) as answer:
+        with urllib.request.urlopen(request, timeout=2 * START_LIMIT_S) as answer:
             return json.loads(answer.read())
 
 

@@ -21,7 +21,9 @@ from tests.shell.rig import LIMIT_S, LateClock, Rig, World
 @pytest.fixture
 def quick(world: World) -> Rig:
     """A rig whose steps come five times as fast."""
-    return world.rig(term_after_s=0.2, kill_after_s=0.6, give_up_after_s=1.2, look_s=0.2)
+    return world.rig(
+        term_after_s=0.2, kill_after_s=0.6, give_up_after_s=1.2, look_s=0.2, redrawn_s=0.1
+    )
 
 
 def stop_when_running(rig: Rig, line: str) -> CallEnd:
