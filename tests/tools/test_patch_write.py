@@ -8,10 +8,10 @@ import resource
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from efr.base.cancel import Cancel
 from efr.tools.apply_patch import ApplyPatchTool
