@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from efr.agent.dotfiles import Dotfiles, find_dotfiles
 from efr.agent.instructions import File, read_files
-from efr.agent.repos import AsksGit, WorkTree, branch_of, find_work_tree
+from efr.agent.repos import AsksGit, WorkTree, branch_of, find_work_tree, under_way
 from efr.base.cancel import Cancel
 from efr.config.project_text import Project
 from efr.policy.paths import holds, normal
@@ -40,10 +40,12 @@ class Basis(Enum):
 
 
 class Repo(Struct, frozen=True):
-    """A work tree: its root, and the branch (None: detached, or not told)."""
+    """A work tree: its root, the branch (None: detached, or not told), and the git command that is
+    not done in it."""
 
     root: str
     branch: str | None
+    under_way: str | None = None
 
 
 class Projects(Protocol):
@@ -208,7 +210,7 @@ class Places:
             tree = _found(forms.real, homes)
         repo = None
         if tree is not None and not tree.guarded:
-            repo = Repo(tree.root, branch_of(tree, self._git))
+            repo = Repo(tree.root, branch_of(tree, self._git), under_way(tree))
         guarded = above_home or (tree is not None and tree.guarded)
         project = _registered((*forms.own, *forms.swapped), self.projects)
         return _place(project, repo, Basis.HOME_OR_ROOT if guarded else Basis.ELSEWHERE)

@@ -150,7 +150,9 @@ def _scope(place: Place) -> Iterator[str]:
         yield "Scope: outside registered projects"
     if place.repo is not None:
         branch = f"branch {_shown(place.repo.branch)}" if place.repo.branch else "detached HEAD"
-        yield f"Git work tree: {_shown(place.repo.root)}, {branch}"
+        doing = place.repo.under_way
+        waits = f"; a git {doing} is under way" if doing else ""
+        yield f"Git work tree: {_shown(place.repo.root)}, {branch}{waits}"
 
 
 def _dotfiles(found: Sequence[Dotfiles]) -> Iterator[str]:

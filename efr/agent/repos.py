@@ -27,6 +27,16 @@ _ONE_LINE: Final = 8192  # bytes of `.git` files, HEAD and commondir that are re
 _CONFIG: Final = 1 << 20  # bytes of a repository's config; its core section stands at the top
 _HEAD: Final = re.compile(r"ref:\s*(refs/.+)|[0-9a-f]{40}|[0-9a-f]{64}")
 _BRANCHES: Final = "refs/heads/"
+# What git leaves in a repository while it waits for the user to go on or to give up.
+_UNDER_WAY: Final = (
+    ("rebase-merge", "rebase"),
+    ("rebase-apply/applying", "am"),
+    ("rebase-apply", "rebase"),
+    ("MERGE_HEAD", "merge"),
+    ("CHERRY_PICK_HEAD", "cherry-pick"),
+    ("REVERT_HEAD", "revert"),
+    ("BISECT_LOG", "bisect"),
+)
 _TABLES: Final = "refs/heads/.invalid"  # what HEAD says when the refs are kept in tables
 
 
@@ -90,6 +100,12 @@ def branch_of(tree: WorkTree, git: AsksGit) -> str | None:
     if ref is None or not ref.startswith(_BRANCHES) or not _is_utf8(ref):
         return None
     return ref.removeprefix(_BRANCHES)
+
+
+def under_way(tree: WorkTree) -> str | None:
+    """The git command that is not done yet in this work tree, such as a rebase with a conflict."""
+    there = (what for name, what in _UNDER_WAY if os.path.lexists(f"{tree.git_dir}/{name}"))
+    return next(there, None)
 
 
 def is_git_dir(path: str) -> bool:

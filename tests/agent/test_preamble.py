@@ -77,6 +77,16 @@ def test_dotfiles_in_git_are_named_after_the_scope() -> None:
     ]
 
 
+def test_a_detached_head_and_a_rebase_are_told() -> None:
+    def tree(repo: Repo) -> str:
+        text = render(replace(STATE, place=replace(STATE.place, repo=repo)))
+        return next(line for line in text.splitlines() if line.startswith("Git"))
+
+    assert tree(Repo("/r", None)) == "Git work tree: /r, detached HEAD"
+    rebase = Repo("/r", None, "rebase")
+    assert tree(rebase) == "Git work tree: /r, detached HEAD; a git rebase is under way"
+
+
 def test_full_stands_there_only_when_it_is_allowed() -> None:
     assert "- full:" not in render(STATE)
     assert "- full:" in render(replace(STATE, full_allowed=True))

@@ -11,7 +11,14 @@ import pytest
 
 from efr.agent.git import Git, environment
 from efr.agent.git_config import read_config
-from efr.agent.repos import WorkTree, branch_of, common_dir_of, find_work_tree, pointed_to
+from efr.agent.repos import (
+    WorkTree,
+    branch_of,
+    common_dir_of,
+    find_work_tree,
+    pointed_to,
+    under_way,
+)
 
 ENV = {
     "PATH": os.environ["PATH"],
@@ -367,3 +374,27 @@ def test_a_config_reads_as_git_reads_it(tmp_path: Path, text: str) -> None:
 def test_a_broken_config_is_read_up_to_its_fault() -> None:
     assert read_config('[core]\nbare = true\nworktree = "open\n') == {"core.bare": "true"}
     assert read_config("[core]\nbare = no\n[core\n") == {"core.bare": "no"}
+
+
+def test_what_git_waits_with_is_told(tmp_path: Path) -> None:
+    root = committed(tmp_path / "r")
+    for branch, text in (("one", "a"), ("two", "b")):
+        git(root, "checkout", "-q", "-b", branch, "main")
+        (root / "file").write_text(text)
+        git(root, "add", ".")
+        git(root, "commit", "-q", "-m", text)
+
+    def doing() -> str | None:
+        tree = find_work_tree(str(root), ("/home/u",))
+        assert tree is not None
+        return under_way(tree)
+
+    assert doing() is None
+    for what in ("rebase", "merge", "cherry-pick"):
+        with pytest.raises(subprocess.CalledProcessError):  # a conflict
+            git(root, what, "one")
+        assert doing() == what
+        git(root, what, "--abort")
+        assert doing() is None
+    git(root, "bisect", "start")
+    assert doing() == "bisect"
