@@ -14,6 +14,7 @@ from efr.client import connect
 from efr.wire import events as ev
 from tests.harness.daemon import ROOT, Daemon
 from tests.harness.model_server import ModelServer
+from tests.providers.test_vendor_requests import misfits
 
 KEY = "sk-test-0123456789abcdefghij"
 
@@ -25,6 +26,8 @@ APIS = {
     ),
     "compatible": "[compatible]\nbase_url = '{url}'\n",
 }
+
+VENDORS = {"openai-api": "responses", "anthropic-api": "messages", "compatible": "chat"}
 
 
 PATCH = "*** Begin Patch\n*** Add File: $SCRATCH/notes.txt\n+größe 🙂\n*** End Patch\n"
@@ -114,6 +117,8 @@ def test_a_turn_with_a_command_and_a_change(tmp_path: Path, provider: str) -> No
     posted = [b for b in bodies if b]
     assert "from-the-shell" in str(posted[-1])
     assert "Success." in str(posted[-1])
+    for body in posted:
+        assert misfits(VENDORS[provider], body) == []
     wanted = {"apply_patch": ["input"]}
     if provider != "openai-api":
         wanted = {"edit": ["path", "old_string", "new_string"]}

@@ -13,6 +13,7 @@ from efr.wire import types as t
 from tests.e2e.test_models import APIS, log_in
 from tests.harness.daemon import Daemon
 from tests.harness.model_server import ModelServer
+from tests.providers.test_vendor_requests import misfits
 
 PATCH = """\
 *** Begin Patch
@@ -137,6 +138,8 @@ def test_a_freeform_patch_asks_and_applies(tmp_path: Path) -> None:
 def assert_forms(bodies: list[Any]) -> None:
     """A custom tool and its calls for the one model; functions for the other."""
     first, second, _, _, other = bodies
+    for body in bodies:
+        assert misfits("responses", body) == []
     tool = next(one for one in first["tools"] if one["name"] == "apply_patch")
     assert tool["type"] == "custom"
     assert tool["format"]["type"] == "grammar"

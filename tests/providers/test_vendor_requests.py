@@ -150,16 +150,25 @@ CASES: dict[str, Case] = {
 }
 
 
+def misfits(name: str, body: Json) -> list[str]:
+    """The members that the vendor's type does not know, but for those we mean to send.
+
+    Raises ValidationError for a value that it does not take.
+    """
+    _, kind, _, meant = CASES[name]
+    responses = kind is ResponseCreateParamsStreaming
+    found = unknown_members(kind, whole_messages(body) if responses else body)
+    return [path for path in found if path not in meant]
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_every_body_of_a_conversation_fits_the_vendors_type(bench: Bench, name: str) -> None:
-    make, kind, send, unknown = CASES[name]
-    responses = kind is ResponseCreateParamsStreaming
-    bodies = talk(bench, make(bench), freeform=responses)
+    make, kind, send, _ = CASES[name]
+    bodies = talk(bench, make(bench), freeform=kind is ResponseCreateParamsStreaming)
 
     assert len(bodies) == 5
     for body in bodies:
-        whole = whole_messages(body) if responses else body
-        assert unknown_members(kind, whole) == unknown
+        assert misfits(name, body) == []
     bench.server.play([{"pieces": [{"text": "ok"}]}] * 5)
     for body in bodies:
         send(bench.server, body)
