@@ -6,17 +6,27 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.daemon import ROOT
 from tests.harness.scenario import Stage
 from tests.harness.script import APIS, BadScenario, Scenario, checked, read
 
 FILES = sorted(Path(__file__).parent.glob("*.toml"))
 
 
+def documented(folder: Path) -> Path:
+    """The scenario that docs/testing.md shows."""
+    page = (ROOT / "docs" / "testing.md").read_text()
+    path = folder / "documented.toml"
+    path.write_text(page.partition("```toml\n")[2].partition("```")[0])
+    return path
+
+
 @pytest.mark.parametrize("api", APIS)
 def test_each_goes_as_expected(tmp_path: Path, api: str) -> None:
     """One daemon for all of them: each has a conversation and a folder of its own."""
-    with Stage(tmp_path, api) as stage:
-        scenarios = [one for one in map(read, FILES) if api in one.script.apis]
+    with Stage(tmp_path / "stage", api) as stage:
+        files = [*FILES, documented(tmp_path)]
+        scenarios = [one for one in map(read, files) if api in one.script.apis]
         played = {one.name: stage.play(one) for one in scenarios}
     told = "\n".join(line for lines, wrong in played.values() if wrong for line in lines)
     assert {name: wrong for name, (_, wrong) in played.items() if wrong} == {}, told
