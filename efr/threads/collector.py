@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from threading import Event, Thread
 from typing import Protocol, TypeVar
 
 from efr.base.clock import Clock
@@ -28,6 +27,7 @@ from efr.store.collect import (
 from efr.store.db import Connection
 from efr.store.errors import StoreClosed, StoreError
 from efr.threads.reply import Reply
+from efr.threads.rounds import Rounds
 
 log = logging.getLogger("efr.threads")
 
@@ -50,7 +50,7 @@ class Writer(Protocol):
         ...
 
 
-class Collector:
+class Collector(Rounds):
     """`reached` is told each step's name; it is for tests that stop the process there."""
 
     def __init__(
@@ -63,6 +63,7 @@ class Collector:
         size_limit: int = SIZE_LIMIT,
         reached: Callable[[str], None] = lambda step: None,
     ) -> None:
+        super().__init__("recording-collector", self._pass)
         self._directory = directory
         self._readers = readers
         self._writer = writer
@@ -70,40 +71,17 @@ class Collector:
         self._age_limit_us = age_limit_us
         self._size_limit = size_limit
         self._reached = reached
-        self._wanted = Event()
-        self._stopping = False
-        self._thread = Thread(target=self._live, name="recording-collector")
 
-    def start(self) -> None:
-        """Starts the thread with a pass: a stop may have left files without a row."""
-        self._wanted.set()
-        self._thread.start()
-
-    def wake(self) -> None:
-        """Asks for a pass; one that runs is followed by another. Never blocks."""
-        self._wanted.set()
-
-    def stop(self) -> None:
-        """Ends the thread after its pass, and joins. May be called twice."""
-        self._stopping = True
-        self._wanted.set()
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def _live(self) -> None:
-        while True:
-            self._wanted.wait()
-            self._wanted.clear()
-            if self._stopping:
-                return
-            try:
-                self.collect()
-            except StoreClosed:
-                log.debug("no pass over the recordings: the store is closed")
-            except (StoreError, OSError) as exc:
-                log.warning("the recordings were not looked through: %s", exc)
-            except Exception:
-                log.exception("a pass over the recordings broke; it is tried again")
+    def _pass(self) -> None:
+        """One pass; it logs what keeps it from its end."""
+        try:
+            self.collect()
+        except StoreClosed:
+            log.debug("no pass over the recordings: the store is closed")
+        except (StoreError, OSError) as exc:
+            log.warning("the recordings were not looked through: %s", exc)
+        except Exception:
+            log.exception("a pass over the recordings broke; it is tried again")
 
     def collect(self) -> None:
         """One pass. Blocks on the store and on the disk; the thread's own work."""

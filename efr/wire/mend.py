@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, EnumType
-from types import NoneType, UnionType
-from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
+from types import NoneType
+from typing import Any, Final, TypeAlias, get_args
 
 from msgspec import Meta, Struct
 
@@ -20,6 +20,7 @@ from efr.wire.errors import BadValue
 from efr.wire.hints import hints_of, is_struct
 from efr.wire.misfits import NotKnown, bad_value
 from efr.wire.shared.connection import Capabilities
+from efr.wire.walk import Walk
 
 Mend: TypeAlias = Callable[[Any], Any]
 
@@ -35,33 +36,19 @@ class Unknown(Enum):
     READ = "read"  # a newer value is read as `unknown`
 
 
-class Mends(dict[Any, "Mend | None"]):
+class Mends(Walk[Mend]):
     """What to do with plain values of each declared type; None: nothing."""
 
     def __init__(self, unknown: Unknown) -> None:
         super().__init__()
         self._unknown = unknown
 
-    def __missing__(self, hint: Any) -> Mend | None:
-        self[hint] = found = self._mend(hint)
-        return found
-
-    def _mend(self, hint: Any) -> Mend | None:
-        origin = get_origin(hint)
-        if origin is Annotated:
-            return self._annotated(hint)
-        if origin is Union or origin is UnionType:
-            options = [option for option in get_args(hint) if option is not NoneType]
-            return self._tagged(options) if len(options) > 1 else self[options[0]]
-        if origin is tuple:
-            return self._listed(get_args(hint))
-        if is_struct(hint):
-            return self._object(hint)
+    def plain(self, hint: Any) -> Mend | None:
         if isinstance(hint, EnumType) and "UNKNOWN" in hint.__members__:
             return self._open_set(_values(hint))
         return None
 
-    def _annotated(self, hint: Any) -> Mend | None:
+    def annotated(self, hint: Any) -> Mend | None:
         base, *notes = get_args(hint)
         for note in notes:
             extra = note.extra if isinstance(note, Meta) and note.extra else {}
@@ -73,7 +60,7 @@ class Mends(dict[Any, "Mend | None"]):
                 return _known_or_else(_values(base)) if self._unknown is Unknown.READ else None
         return self[base]
 
-    def _object(self, kind: type[Struct]) -> Mend | None:
+    def object(self, kind: type[Struct]) -> Mend | None:
         if kind is Capabilities:
             return _capabilities
         hints = hints_of(kind)
@@ -93,13 +80,13 @@ class Mends(dict[Any, "Mend | None"]):
             return self[hint]
         return _with_tag(alone.__struct_config__.tag, self[hint])
 
-    def _listed(self, elements: tuple[Any, ...]) -> Mend | None:
+    def listed(self, elements: tuple[Any, ...]) -> Mend | None:
         if elements[-1] is not Ellipsis:
             return None  # the lists of fixed length hold closed values alone
         mend = self[elements[0]]
         return None if mend is None else _each(mend)
 
-    def _tagged(self, options: Iterable[Any]) -> Mend | None:
+    def union(self, options: list[Any]) -> Mend | None:
         mends = {option.__struct_config__.tag: self[option] for option in options}
         reads = self._unknown is Unknown.READ and "unknown" in mends
         refuses = self._unknown is Unknown.REFUSED and "unknown" in mends

@@ -11,25 +11,17 @@ Facts: protocol, reader rules and scalars.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    Final,
-    NamedTuple,
-    TypeAlias,
-    Union,
-    get_args,
-    get_origin,
-)
+from types import NoneType
+from typing import Any, Final, NamedTuple, TypeAlias, get_args
 
 from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
-from efr.wire.hints import hints_of, is_struct
+from efr.wire.hints import hints_of
 from efr.wire.ids import canonical_job_id, canonical_uuid
 from efr.wire.misfits import MISFITS, bad_value
 from efr.wire.times import canonical_time
+from efr.wire.walk import Walk
 
 # Gives the value back, or another; raises one of MISFITS.
 Settler: TypeAlias = Callable[[Any], Any]
@@ -55,7 +47,7 @@ class _SeenIds(set[Any]):
 _SEEN: Final = _SeenIds((None,))
 
 
-class Settlers(dict[Any, "Settler | None"]):
+class Settlers(Walk[Settler]):
     """The settler of each declared type; None: its values are as they shall be."""
 
     def __init__(self, event: Settler) -> None:
@@ -67,22 +59,10 @@ class Settlers(dict[Any, "Settler | None"]):
             "event": event,
         }
 
-    def __missing__(self, hint: Any) -> Settler | None:
-        self[hint] = found = self._settler(hint)
-        return found
+    def listed(self, elements: tuple[Any, ...]) -> Settler | None:
+        return _each(self[elements[0]])
 
-    def _settler(self, hint: Any) -> Settler | None:
-        origin = get_origin(hint)
-        if origin is Annotated:
-            return self._annotated(hint)
-        if origin is Union or origin is UnionType:
-            options = [option for option in get_args(hint) if option is not NoneType]
-            return self._by_type(options) if len(options) > 1 else self[options[0]]
-        if origin is tuple:
-            return _each(self[get_args(hint)[0]])
-        return self._object(hint) if is_struct(hint) else None
-
-    def _annotated(self, hint: Any) -> Settler | None:
+    def annotated(self, hint: Any) -> Settler | None:
         base, *notes = get_args(hint)
         extras = [note.extra for note in notes if isinstance(note, Meta) and note.extra]
         forms = [
@@ -90,7 +70,7 @@ class Settlers(dict[Any, "Settler | None"]):
         ]
         return forms[0] if forms else self[base]
 
-    def _by_type(self, options: list[Any]) -> Settler | None:
+    def union(self, options: list[Any]) -> Settler | None:
         settlers = {option: self[option] for option in options}
         if not any(settlers.values()):
             return None
@@ -101,7 +81,7 @@ class Settlers(dict[Any, "Settler | None"]):
 
         return settle
 
-    def _object(self, kind: type[Struct]) -> Settler | None:
+    def object(self, kind: type[Struct]) -> Settler | None:
         hints = hints_of(kind)
         members = [
             _Member(attribute, name, None if NoneType in get_args(hint) else _NEVER, settler)
