@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from efr.agent.context import Context
+from efr.agent.context import SUMMARY_HEAD, Context
+from efr.agent.instructions import FRESH_HEAD
 from efr.agent.ports import NoModelsYet
 from efr.config.schema import Conversation, Model, Settings
 from efr.providers import errors as provider
@@ -384,7 +385,9 @@ def test_the_built_in_system_prompt_says_how_efr_works(world: World) -> None:
     world.wait_end(world.send("go").turn_id)
     system = world.provider.requests[0].system
     assert system is not None
-    for word in ("comma", "hidden zsh", "does not see", "$SCRATCH", "sed -i", "job notice"):
+    words = ("comma", "hidden zsh", "does not see", "$SCRATCH", "sed -i", "job notice", "literal")
+    blocks = ("<live_state>", "<project_instructions>", FRESH_HEAD, SUMMARY_HEAD, "[efr:")
+    for word in (*words, *blocks):
         assert word in system
 
 
