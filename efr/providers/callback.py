@@ -48,6 +48,9 @@ class _Reply(Struct, frozen=True):
     code: str | None = None
     refused: str | None = None
 
+    def __repr__(self) -> str:
+        return f"_Reply({self.status})"
+
 
 class Callback:
     """The listening socket of one login."""

@@ -173,6 +173,9 @@ class _Lists(Struct, frozen=True):
     keys: KeyWatch
     generation: int
 
+    def __repr__(self) -> str:
+        return "_Lists(***)"
+
     def get(self, query: str, cancel: Cancel) -> tuple[Json, str | None] | None:
         """The parsed list and its tag; None when the server says that nothing changed."""
         url = list_url(self.base_url, query)

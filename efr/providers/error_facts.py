@@ -57,6 +57,9 @@ class Refusal(Struct, frozen=True):
     body: bytes
     location: str | None = None  # where it redirects to
 
+    def __repr__(self) -> str:
+        return f"Refusal({self.status})"  # its body may quote the key
+
 
 def read_refusal(refusal: Refusal, secret: str | None) -> ErrorFacts:
     """The facts of an error body of any known shape; the status reason when it has none."""

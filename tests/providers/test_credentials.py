@@ -10,6 +10,7 @@ import pytest
 
 from efr.base.cancel import Cancel
 from efr.base.files import TEMPORARY_SUFFIX
+from efr.providers import oauth
 from efr.providers.credentials import (
     ApiKey,
     CredentialStore,
@@ -19,7 +20,10 @@ from efr.providers.credentials import (
     key_hint,
     key_problem,
 )
+from efr.providers.error_facts import Refusal
 from efr.providers.errors import NotLoggedIn, TokenFailed
+from efr.providers.http import HttpCall
+from efr.providers.proxies import Proxies
 from tests.harness.clock import FakeClock
 
 KEY = "sk-ant-api03-" + "x" * 40 + "a1b2"
@@ -161,6 +165,10 @@ def test_no_repr_shows_a_secret(store: CredentialStore) -> None:
         repr(store.read("openai-api")),
         repr(OauthTokens(1, 0, "sk-secret", refresh="sk-secret")),
         repr(StoredKey(store, "openai-api").access_token(Cancel())),
+        repr(HttpCall("GET", "http://x", {"Authorization": "sk-secret"}, b"sk-secret")),
+        repr(Refusal(401, "No", b"sk-secret", "http://x/?key=sk-secret")),
+        repr(Proxies({"ALL_PROXY": "http://me:secret@p"}).of("http", "x", 80)),
+        repr(oauth.begin(oauth.Issuer("https://x"), "efr", lambda size: "secret")),
     ]
 
     assert all("secret" not in text for text in shown)

@@ -153,5 +153,6 @@ def test_secrets_stay_out_of_a_repr() -> None:
         conversation_id=CONVERSATION, call_id=TURN, text="hunter2", hidden=True
     )
     key = m.AdminLoginApiKeyParams(provider="openai-api", key="sk-hunter2")
-    assert "hunter2" not in f"{typed} {typed!r} {key} {key!r} {[typed, key]}"
+    enrolled = m.DeviceEnrollParams(token="hunter2", name="phone", public_key=b"")
+    assert "hunter2" not in f"{typed} {typed!r} {key} {key!r} {enrolled!r} {[typed, key]}"
     assert b"hunter2" in encode(typed)

@@ -69,6 +69,9 @@ class DeviceEnrollParams(Params, frozen=True):
     name: str  # of the phone
     public_key: Bytes  # 65 bytes, a point of the P-256 curve
 
+    def __repr__(self) -> str:
+        return f"DeviceEnrollParams(name={self.name!r}, token=[redacted])"
+
 
 class DeviceEnrollResult(Wire, frozen=True):
     """The phone is enrolled."""
