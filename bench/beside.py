@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.table import Row
+from bench.writing import CONVERSATION, TURN, a_writer
 from efr.base.clock import SystemClock
 from efr.daemon.recent import Asker, Machine
 from efr.daemon.searching import Searched, Searches
@@ -36,7 +37,6 @@ from efr.threads.search_lanes import LANES, SearchLanes
 from efr.threads.search_lanes import Asker as LaneAsker
 from efr.threads.writer import StoreWriter
 from efr.wire import events as ev
-from efr.wire import types as t
 from scripts.corpus import COMMON
 
 COMMITS: Final = 500  # a round; five of them are its slowest hundredth
@@ -45,8 +45,6 @@ EVERY_S: Final = 0.002  # between two commits: a turn does not commit all the ti
 
 CLOCK: Final = SystemClock()
 MACHINE: Final = Machine((), lambda row: False)
-CONVERSATION: Final = "0198f000-0000-7000-8000-0000000000aa"
-TURN: Final = "0198f000-0000-7000-8000-0000000000ab"
 
 ALONE: Final = "alone"
 WORK: Final = {"backfill": "the backfill runs", "searches": f"{LANES} lanes search"}
@@ -186,23 +184,6 @@ def searching(path: Path, way: RightOfWay) -> Iterator[None]:
             over.set()
             for one in clients:
                 one.join()
-
-
-@contextmanager
-def a_writer(path: Path) -> Iterator[StoreWriter]:
-    """The store-writer, with the conversation of the commits."""
-    writer = StoreWriter(path, CLOCK, Feed(), print)
-    writer.start()
-    opening: tuple[ev.Event, ...] = (
-        ev.ConversationCreated(t.Origin.CLI),
-        ev.PromptQueued(turn_id=TURN, command_id=TURN, text="hi", origin=t.Origin.CLI),
-        ev.TurnStarted(turn_id=TURN, cwd="/", scope=t.ScopeMachine()),
-    )
-    try:
-        writer.append(Batch(tuple(NewEvent(CONVERSATION, one) for one in opening))).exception()
-        yield writer
-    finally:
-        writer.stop()
 
 
 @contextmanager

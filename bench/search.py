@@ -20,8 +20,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 from bench import beside, starting
-from bench.beside import CLOCK, MACHINE, a_writer, indexing, lanes_of
+from bench.beside import CLOCK, MACHINE, indexing, lanes_of
 from bench.table import Row
+from bench.writing import a_writer
 from efr.daemon.recent import Asker, recent
 from efr.daemon.searching import Searched, Searches
 from efr.store import db

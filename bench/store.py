@@ -18,20 +18,16 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from bench.table import Row
-from efr.base.clock import SystemClock
+from bench.writing import CONVERSATION, TURN, a_writer
 from efr.store import db, queries
 from efr.store.batch import Batch, NewEvent
 from efr.store.db import Connection
-from efr.store.feed import Feed
 from efr.store.migrate import migrate
 from efr.store.rebuild import rebuild
 from efr.threads.readers import ReaderPool
 from efr.threads.writer import StoreWriter
 from efr.wire import events as ev
-from efr.wire import types as t
 
-CONVERSATION: Final = "0198f000-0000-7000-8000-000000000001"
-TURN: Final = "0198f000-0000-7000-8000-000000000002"
 ROUNDS: Final = 9
 BATCHES: Final = 4000
 CALLERS: Final = 8
@@ -41,7 +37,7 @@ TEXT: Final = "some words of an answer that streams"
 
 def rows() -> Iterator[Row]:
     """Rows in the order of the table."""
-    with TemporaryDirectory() as name, store(Path(name)) as path, running(path) as writer:
+    with TemporaryDirectory() as name, store(Path(name)) as path, a_writer(path) as writer:
         commits, pipelined, blocking = [], [], []
         with raw_store(Path(name)) as raw:
             for _ in range(ROUNDS):
@@ -166,20 +162,3 @@ def raw_store(directory: Path) -> Iterator[Connection]:
         yield conn
     finally:
         conn.close()
-
-
-@contextmanager
-def running(path: Path) -> Iterator[StoreWriter]:
-    """The writer, with a conversation whose turn runs."""
-    writer = StoreWriter(path, SystemClock(), Feed(), print)
-    writer.start()
-    opening: tuple[ev.Event, ...] = (
-        ev.ConversationCreated(t.Origin.CLI),
-        ev.PromptQueued(turn_id=TURN, command_id=TURN, text="hi", origin=t.Origin.CLI),
-        ev.TurnStarted(turn_id=TURN, cwd="/", scope=t.ScopeMachine()),
-    )
-    try:
-        writer.append(Batch(tuple(NewEvent(CONVERSATION, event) for event in opening))).result()
-        yield writer
-    finally:
-        writer.stop()
