@@ -28,17 +28,34 @@ class TurnFailure(Exception):
 
 
 def context_full(
-    tokens: int, window: int, *, only_new: bool = False, told: str | None = None
+    tokens: int,
+    window: int,
+    *,
+    only_new: bool = False,
+    told: str | None = None,
+    no_summary: str | None = None,
 ) -> TurnFailure:
     """The request does not fit into the model's window. `only_new`: no compaction helps.
 
-    told: the provider's own words, when it was the one that refused the request.
+    told: the provider's own words, when it was the one that refused the request. no_summary: why
+    the last try to make room gave no summary.
     """
     compact = "" if only_new else "compact it with ,compact, "
+    failed = f"; no summary came: {no_summary}" if no_summary and not only_new else ""
     return _does_not_fit(
         "the conversation does not fit into the model's context any more"
         f" ({tokens} of {window} tokens); {compact}start a new one with ,new or choose a model with"
-        f" a larger window{_in_its_words(told)}",
+        f" a larger window{failed}{_in_its_words(told)}",
+        tokens,
+        window,
+    )
+
+
+def window_too_small(tokens: int, window: int, model: str) -> TurnFailure:
+    """No request at all fits: what stands around the messages is too large."""
+    return _does_not_fit(
+        f"the window of {model} is too small for efr: the system prompt and the tools alone take"
+        f" {tokens} of its {window} tokens; choose a model with a larger window",
         tokens,
         window,
     )

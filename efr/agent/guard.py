@@ -19,13 +19,14 @@ from efr.agent.compaction import (
     share_of,
 )
 from efr.agent.context import Context
-from efr.agent.failures import TurnFailure, context_full
+from efr.agent.failures import TurnFailure, context_full, window_too_small
 from efr.agent.frame import Frame
 from efr.agent.summary import SummaryFailed
 from efr.agent.tail import cut_outputs, shortest_tail, tokens_of
 from efr.base.cancel import Cancel
 from efr.providers.canonical import Request
 from efr.providers.errors import ContextOverflow, ProviderError
+from efr.providers.failures import error_body
 from efr.wire import types as t
 
 log = logging.getLogger("efr.agent")
@@ -38,18 +39,20 @@ class Breaker:
 
     def __init__(self) -> None:
         self._misses = 0
+        self.no_summary: str | None = None  # why the newest of them gave none
 
     @property
     def is_open(self) -> bool:
         """No compaction starts by itself."""
         return self._misses >= _MISSES
 
-    def missed(self) -> None:
+    def missed(self, no_summary: str | None = None) -> None:
         self._misses += 1
+        self.no_summary = no_summary
 
     def reset(self) -> None:
         """There is room again, or the user asked for a compaction."""
-        self._misses = 0
+        self._misses, self.no_summary = 0, None
 
 
 class Turn(Protocol):
@@ -96,7 +99,7 @@ class Guard:
         elif not self._is_full(tokens):
             self._breaker.reset()
         if tokens > limits.hard_cap:
-            raise context_full(tokens, limits.window, only_new=self._only_tail)
+            raise self._full(tokens)
         return request
 
     def refused(self, exc: ContextOverflow, turn_id: str, cancel: Cancel) -> Request:
@@ -105,21 +108,29 @@ class Guard:
         Raises TurnFailure when it cannot be made smaller, Cancelled, StoreError.
         """
         limits, tokens = self._account.limits, self._account.tokens
-
-        def full(size: int) -> TurnFailure:
-            return context_full(size, limits.window, only_new=self._only_tail, told=exc.message)
-
         if not self._may_compact:
-            raise full(tokens) from exc
+            raise self._full(tokens, exc.message) from exc
         share = share_of(self._next()[0], max(tokens, limits.window))
         self._fit_results(share)
         want = Want(t.CompactionTrigger.OVERFLOW, tokens, turn_id, share=share)
         if not self._compact(want, cancel):
-            raise full(tokens) from exc
+            raise self._full(tokens, exc.message) from exc
         request, left = self._next()
         if left > limits.hard_cap:
-            raise full(left) from exc
+            raise self._full(left, exc.message) from exc
         return request
+
+    def _full(self, tokens: int, told: str | None = None) -> TurnFailure:
+        window, alone = self._account.limits.window, self._frame.tokens
+        if alone > self._account.limits.hard_cap:
+            return window_too_small(alone, window, self._frame.resolved.model.id)
+        return context_full(
+            tokens,
+            window,
+            only_new=self._only_tail,
+            told=told,
+            no_summary=self._breaker.no_summary,
+        )
 
     @property
     def _may_compact(self) -> bool:
@@ -162,8 +173,8 @@ class Guard:
             done = self._compactor.run(want, cancel)
         except (SummaryFailed, ProviderError) as exc:
             cancel.raise_if_cancelled()
-            self._breaker.missed()
-            why = str(exc) or type(exc).__name__
+            why = self._why(exc)
+            self._breaker.missed(why)
             log.warning("a compaction (%s) failed: %s", want.trigger.value, why)
             return False
         finally:
@@ -179,3 +190,9 @@ class Guard:
         else:
             self._breaker.reset()
         return True
+
+    def _why(self, exc: SummaryFailed | ProviderError) -> str:
+        """Why there is no summary, in words for a person."""
+        if isinstance(exc, SummaryFailed):
+            return str(exc)
+        return error_body(exc, self._frame.resolved.provider.id).message

@@ -477,3 +477,27 @@ def test_a_prompt_that_can_never_fit_costs_no_compaction_and_the_next_one_runs(
         assert isinstance(ended, ev.TurnFailed)
     assert len(world.provider.requests) == 1
     assert isinstance(run(world, "shorter", summary(), answer("ok")), ev.TurnCompleted)
+
+
+def test_a_window_that_is_smaller_than_the_system_prompt_says_so(world: World) -> None:
+    world.provider.facts = (ModelFacts("tiny", context_window=200, edit_tool="edit"),)
+    ended = run(world, "go")
+    assert isinstance(ended, ev.TurnFailed)
+    assert "the window of tiny is too small for efr" in ended.error.message
+    assert "of its 200 tokens; choose a model with a larger window" in ended.error.message
+    assert ",new" not in ended.error.message
+    assert world.provider.requests == []
+
+
+def test_a_full_conversation_says_why_no_summary_came(world: World) -> None:
+    world.provider.facts = (ModelFacts("small", context_window=32_000, edit_tool="edit"),)
+    run(world, "first " + "y" * 30_000, answer("one", 9_000))
+    run(world, "second " + "y" * 30_000, answer("two", 20_000))
+    for _ in range(2):
+        ended = run(world, "third " + "y" * 50_000, summary("half", "max_tokens"))
+        assert isinstance(ended, ev.TurnFailed)
+        assert "no summary came: the answer reached its token limit" in ended.error.message
+    ended = run(world, "fourth")  # no third try, and still the reason
+    assert isinstance(ended, ev.TurnFailed)
+    assert "no summary came: the answer reached its token limit" in ended.error.message
+    assert len(world.provider.requests) == 4
