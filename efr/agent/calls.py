@@ -27,6 +27,7 @@ from efr.agent.setting_out import Setting
 from efr.policy.needs import CallNeeds, Decision
 from efr.providers.canonical import ToolCallBlock, ToolResultBlock
 from efr.shell.contract import Approver
+from efr.shell.words import starts_shell
 from efr.store.errors import NotPending
 from efr.text.visible import visible_line
 from efr.tools.changes import shown_path
@@ -127,7 +128,7 @@ class Calls:
         )
 
     def _start(self, call: _Call, needs: CallNeeds | None) -> None:
-        typed_into = call.block.name == _SHELL and needs is not None
+        is_command = call.block.name == _SHELL and needs is not None
         call.turn_log.record(
             ev.ToolCallStarted(
                 turn_id=call.turn_log.turn_id,
@@ -135,8 +136,8 @@ class Calls:
                 tool=call.block.name,
                 input=call.block.input,
                 freeform=call.block.freeform,
-                manual_input=typed_into and needs is not None and not needs.nested,
-                launch=t.LaunchDirect() if typed_into else None,
+                manual_input=is_command and _takes_a_line(needs),
+                launch=t.LaunchDirect() if is_command else None,
             )
         )
         call.started = True
@@ -293,3 +294,9 @@ def _refused_text(decision: Decision) -> str:
     lines += [f"- {one}" for one in decision.refused]
     lines.append("Do not try to reach the same by another way; say what you needed.")
     return "\n".join(lines)
+
+
+def _takes_a_line(needs: CallNeeds | None) -> bool:
+    """Whether the user may type one for a command that reports no wait: a shell that reads lines
+    would run it."""
+    return needs is not None and not needs.nested and not starts_shell(needs.command or "")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from efr.policy.needs import CallNeeds
 from efr.shell.contract import BusyCommand, InputState
 from efr.shell.errors import BadAnswer, NoSuchCall, NotWaiting, ShellError
 from efr.tools.contract import ToolContext, ToolResult
@@ -15,7 +16,7 @@ from efr.wire import methods as m
 from efr.wire import types as t
 from efr.wire.errors import Refusal
 from tests.agent.scripted_model import Hold, calls, said
-from tests.agent.scripted_tools import HeldTool
+from tests.agent.scripted_tools import HeldTool, ScriptedTool
 from tests.agent.world import CALLER, PHONE, World
 
 ONE = ("look", "{}")
@@ -91,6 +92,24 @@ def test_only_the_running_call_takes_answers_and_never_from_a_phone(world: World
     with pytest.raises(Refusal) as caught:
         respond(world, sent.conversation_id, call_id)
     assert caught.value.body.code is t.ErrorCode.NOT_FOUND
+
+
+def test_a_line_is_offered_for_a_command_and_not_for_a_shell(world: World) -> None:
+    shell = ScriptedTool("shell")
+    world.tools.all.append(shell)
+    offered = []
+    for line in ("cat", "python3", "sudo -i", "python3 x.py", "ssh host"):
+        shell.needs = CallNeeds("shell", command=line, command_dir="/")
+        world.provider.answers(calls(("shell", "{}")), said("done"))
+        sent = world.send("go", settings=t.TurnSettings(mode=t.Mode.MANUAL))
+        question = world.wait(ev.ApprovalRequested, len(offered) + 1)
+        world.answer(sent.conversation_id, question.call_id)
+        world.wait_end(sent.turn_id)
+        offered.append(world.wait(ev.ToolCallStarted, len(offered) + 1).manual_input)
+    assert offered == [True, False, False, True, False]
+    world.provider.answers(calls(ONE), said("done"))
+    world.wait_end(world.send("go").turn_id)
+    assert not world.wait(ev.ToolCallStarted, 6).manual_input
 
 
 def test_keys_are_input(world: World) -> None:
