@@ -97,7 +97,7 @@ def test_only_the_running_call_takes_answers_and_never_from_a_phone(world: World
 def test_a_line_is_offered_for_a_command_and_not_for_a_shell(world: World) -> None:
     shell = ScriptedTool("shell")
     world.tools.all.append(shell)
-    offered = []
+    offered: list[bool] = []
     for line in ("cat", "python3", "sudo -i", "python3 x.py", "ssh host"):
         shell.needs = CallNeeds("shell", command=line, command_dir="/")
         world.provider.answers(calls(("shell", "{}")), said("done"))
