@@ -40,11 +40,7 @@ def _server() -> Iterator[ModelServer]:
 
 @pytest.fixture(name="daemon", scope="module")
 def _daemon(tmp_path_factory: pytest.TempPathFactory, server: ModelServer) -> Iterator[Daemon]:
-    settings = (
-        '[model]\nprovider = "compatible"\nname = "fake-model"\n'
-        f'[compatible]\nbase_url = "{server.base_url}"\n'
-    )
-    with Daemon(tmp_path_factory.mktemp("daemon"), settings=settings) as daemon:
+    with Daemon(tmp_path_factory.mktemp("daemon"), settings=server.settings) as daemon:
         yield daemon
 
 

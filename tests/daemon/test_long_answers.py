@@ -26,11 +26,7 @@ def _server() -> Iterator[ModelServer]:
 
 @pytest.fixture(name="daemon", scope="module")
 def _daemon(tmp_path_factory: pytest.TempPathFactory, server: ModelServer) -> Iterator[Daemon]:
-    settings = (
-        '[model]\nprovider = "compatible"\nname = "fake-model"\n'
-        f'[compatible]\nbase_url = "{server.base_url}"\n'
-        "[conversation]\ndraft_interval_ms = 0\n"
-    )
+    settings = f"{server.settings}[conversation]\ndraft_interval_ms = 0\n"
     with Daemon(tmp_path_factory.mktemp("daemon"), settings=settings) as daemon:
         yield daemon
 
@@ -153,11 +149,7 @@ def test_who_joins_a_running_answer_gets_all_of_it(daemon: Daemon, server: Model
 
 def test_a_stop_cuts_a_model_that_never_answers(tmp_path: Path, server: ModelServer) -> None:
     server.play([{"hang": True}])
-    settings = (
-        '[model]\nprovider = "compatible"\nname = "fake-model"\n'
-        f'[compatible]\nbase_url = "{server.base_url}"\n'
-    )
-    daemon = Daemon(tmp_path, settings=settings).start()
+    daemon = Daemon(tmp_path, settings=server.settings).start()
     try:
         with daemon.client() as client:
             params = {"command_id": command(), "text": "anybody?"}

@@ -285,6 +285,12 @@ class ModelServer:
     def base_url(self) -> str:
         return f"{self.root}/v1"
 
+    @property
+    def settings(self) -> str:
+        """A config.toml whose model this is, as a compatible server."""
+        model = '[model]\nprovider = "compatible"\nname = "fake-model"\n'
+        return f'{model}[compatible]\nbase_url = "{self.base_url}"\n'
+
     def play(self, answers: list[Json], **script: Json) -> None:
         """Replaces the script and forgets the requests."""
         self._ask("/admin/script", {"answers": answers, **script})
