@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from efr.agent.accounting import estimate_request
+from efr.agent.accounting import estimate, estimate_request
 from efr.agent.context import STUB, SUMMARY_HEAD
 from efr.agent.summary import SECTIONS
 from efr.config.project_text import Project
@@ -87,6 +87,31 @@ def test_below_the_trigger_nothing_is_compacted(world: World) -> None:
     run(world, "first", answer("one", 205_000))
     run(world, "second", answer("two"))
     assert compactions(world) == []
+
+
+@pytest.mark.parametrize(("tokens", "compacted"), [(206_719, False), (206_720, True)])
+def test_a_compaction_starts_at_the_trigger_and_not_before(
+    world: World, tokens: int, compacted: bool
+) -> None:
+    run(world, "first " + "y" * 90_000, answer("one"))
+    prompt = run(world, "go", answer("two", 1_000))
+    assert isinstance(prompt, ev.TurnCompleted)
+    size = estimate([world.provider.requests[-1].messages[-1]])
+    run(world, "go", answer("three", tokens - size))
+    answers = [summary(), answer("four")] if compacted else [answer("four")]
+    run(world, "go", *answers)
+    assert [one.tokens_before for one in compactions(world)] == [tokens] * compacted
+
+
+def test_compactions_that_free_too_little_are_not_tried_for_ever(world: World) -> None:
+    world.settings = Settings(compaction=Compaction(auto_at=10))
+    run(world, "first " + "y" * 60_000, answer("one", 30_000))
+    for number in range(2):
+        run(world, f"{number} " + "y" * 60_000, summary("s" * 120_000), answer("ok", 60_000))
+    assert [one.tokens_after > 27_200 for one in compactions(world)] == [True, True]
+    run(world, "third " + "y" * 60_000, answer("ok", 80_000))
+    run(world, "fourth " + "y" * 60_000, answer("ok", 100_000))
+    assert len(compactions(world)) == 2
 
 
 def test_without_auto_a_request_above_the_cap_fails_and_is_never_sent(world: World) -> None:
