@@ -74,6 +74,11 @@ class Roots(NamedTuple):
         return self.data.path / "scratch"
 
     @property
+    def write_journal(self) -> Path:
+        """Which files a call is writing, for the start after a stop in the middle."""
+        return self.state.path / "write-journal"
+
+    @property
     def backups(self) -> Path:
         """Copies of the database from before a migration."""
         return self.data.path / "backups"

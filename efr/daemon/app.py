@@ -79,6 +79,7 @@ from efr.threads.timer import Timer
 from efr.threads.writer import StoreWriter
 from efr.tools.registry import ToolRegistry
 from efr.tools.settings import SettingsTool
+from efr.tools.write_journal import WriteJournal
 from efr.wire import codec
 from efr.wire import events as ev
 from efr.wire import types as t
@@ -118,6 +119,7 @@ class Daemon:
         self._fatal = fatal
         self._started_at_us = outside.clock.now_us()
         self._looks = Looks(outside.clock)
+        self._journal = WriteJournal(roots.write_journal)
         self._upkeep = Upkeep(
             roots,
             outside.env,
@@ -161,11 +163,15 @@ class Daemon:
         self._start_config_watch(started, providers)
 
     def _open_database(self) -> list[NotRun]:
-        """Migrates and reconciles, before anything else uses the database."""
+        """Migrates and reconciles, before anything else uses the database. Files that a call was
+        writing are put in order before the end of that call is recorded."""
         with closing(db.open(self._roots.database)) as conn:
             migrate(conn)
             close_open_segments(conn, self._roots.recordings, self._started_at_us)
-            not_run = reconcile(conn, self._clock)
+            home = _host(self._outside.env).home
+            lost = leftovers.put_back(self._journal, home, self._looks.look)
+            not_run = reconcile(conn, self._clock, lost=lost)
+            self._journal.clear()
             self._upkeep.put_in_order(conn)
             return not_run
 
@@ -198,6 +204,10 @@ class Daemon:
             self._outside.issuer,
         )
 
+    def _tools(self, providers: Providers) -> ToolRegistry:
+        more = (_settings_tool(self._settings, providers),)
+        return ToolRegistry(more=more, journal=self._journal)
+
     def _projects(self, home: str) -> KnownProjects:
         env, ids = self._outside.env, self._outside.ids
         projects = known_projects(self._roots, home, env, ids, self._looks.look)
@@ -228,7 +238,7 @@ class Daemon:
                 workers=workers,
                 timer=timer,
                 models=providers,
-                tools=ToolRegistry(more=(_settings_tool(self._settings, providers),)),
+                tools=self._tools(providers),
                 shells=hidden.shells,
                 shell_start=shell_start,
                 places=projects.places,

@@ -1,18 +1,22 @@
-"""What a killed efrd left: files of our own that are older than this start, and what its hidden
-shells started.
+"""What a killed efrd left: files of our own that are older than this start, what its hidden shells
+started, and files of the user that a call was writing.
 
-Only names that efrd itself makes are looked at, and only in its own folders.
+Only names that efrd itself makes are looked at: in its own folders, and where its write journal
+says.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 
+from efr.agent.place import Look, LookTimedOut
 from efr.base.files import TEMPORARY_SUFFIX
 from efr.base.roots import Roots
 from efr.shell.strays import end_started_below
 from efr.threads import listener
+from efr.tools.write_journal import WriteJournal
 
 _log = logging.getLogger("efr.daemon")
 
@@ -26,6 +30,16 @@ def remove(roots: Roots, before_us: int) -> None:
     for folder in (roots.data.path, roots.state.path, roots.runtime.path, roots.secrets):
         for rest in folder.glob(f".*{TEMPORARY_SUFFIX}"):
             _remove(rest, before_us)
+
+
+def put_back(journal: WriteJournal, home: str, look: Look) -> Mapping[str, str]:
+    """Puts the files in order that a call was writing; what is known of such calls. Waits for a
+    file system, but not for ever: what does not answer is left for the next start."""
+    try:
+        return look("the files of a call", lambda: journal.recover(home))
+    except LookTimedOut:
+        _log.warning("the files that a call was writing do not answer; the next start looks again")
+        return {}
 
 
 def _remove(path: Path, before_us: int) -> None:

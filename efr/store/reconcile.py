@@ -8,7 +8,8 @@ leaves whole conversations; what was settled is not found again, so running twic
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
@@ -109,10 +110,15 @@ def open_work(conn: Connection) -> OpenWork:
 
 
 def reconcile(
-    conn: Connection, clock: Clock, end_launcher: EndLauncher | None = None
+    conn: Connection,
+    clock: Clock,
+    end_launcher: EndLauncher | None = None,
+    *,
+    lost: Mapping[str, str] = MappingProxyType({}),
 ) -> list[NotRun]:
     """Records the end of everything that was in flight; returns the prompts that never ran, in
-    the order they were queued. Blocks; raises faults of the store."""
+    the order they were queued. `lost` is what is known of calls, in the place of their results.
+    Blocks; raises faults of the store."""
     with db.translated(db.path_of(conn), conn):
         work = open_work(conn)
         not_run = [
@@ -120,7 +126,7 @@ def reconcile(
             for turn in work.turns
             if turn.status != "running" and not turn.wake
         ]
-        events = _ends(conn, work, clock, end_launcher)
+        events = _ends(conn, work, clock, end_launcher, lost)
         appender = Appender(conn, clock)
         for conversation_id, ends in events.items():
             _append(appender, conversation_id, ends)
@@ -137,7 +143,11 @@ def _append(appender: Appender, conversation_id: str, events: Iterable[ev.Event]
 
 
 def _ends(
-    conn: Connection, work: OpenWork, clock: Clock, end_launcher: EndLauncher | None
+    conn: Connection,
+    work: OpenWork,
+    clock: Clock,
+    end_launcher: EndLauncher | None,
+    lost: Mapping[str, str],
 ) -> dict[str, list[ev.Event]]:
     """For each conversation: questions, then calls and turns, then prompts, shells and jobs."""
     ends: dict[str, list[ev.Event]] = defaultdict(list)
@@ -145,7 +155,7 @@ def _ends(
         ends[question.conversation_id].append(_unanswered(question))
     for turn in work.turns:
         if turn.status == "running":
-            ends[turn.conversation_id].extend(_lost_calls(conn, turn))
+            ends[turn.conversation_id].extend(_lost_calls(conn, turn, lost))
             ends[turn.conversation_id].append(ev.TurnCancelled(turn.id))
     for turn in work.turns:
         if turn.status != "running":
@@ -164,7 +174,7 @@ def _unanswered(question: PendingQuestion) -> ev.Event:
     return ev.ApprovalExpired(question.turn_id, call_id=question.id)
 
 
-def _lost_calls(conn: Connection, turn: TurnRow) -> Iterator[ev.Event]:
+def _lost_calls(conn: Connection, turn: TurnRow, lost: Mapping[str, str]) -> Iterator[ev.Event]:
     """A failed result for each call of the turn that has none, in the order they started."""
     rows = conn.execute(
         "SELECT kind, payload ->> '$.call_id' FROM events WHERE conversation_id = ?"
@@ -180,7 +190,11 @@ def _lost_calls(conn: Connection, turn: TurnRow) -> Iterator[ev.Event]:
             calls.pop(str(call_id), None)
     for call_id in calls:
         yield ev.ToolCallCompleted(
-            turn.id, call_id=call_id, output=LOST_RESULT, truncated=False, is_error=True
+            turn.id,
+            call_id=call_id,
+            output=lost.get(call_id, LOST_RESULT),
+            truncated=False,
+            is_error=True,
         )
 
 

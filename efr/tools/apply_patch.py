@@ -31,6 +31,7 @@ from efr.tools.patch_parse import DeleteFile, Operation, PatchError, UpdateFile,
 from efr.tools.patch_write import NotRestored, Step, write_all
 from efr.tools.text_files import FILE_LIMIT, FileProblem, Original, read_original
 from efr.tools.walk import one_name
+from efr.tools.write_journal import WriteJournal
 
 _TOTAL_LIMIT: Final = 64 * 1024 * 1024  # bytes; what is held in memory is several times that
 _UNCHANGED: Final = "Nothing was changed."
@@ -85,6 +86,9 @@ class ApplyPatchTool:
 
     definition: Final = DEFINITION
 
+    def __init__(self, journal: WriteJournal | None = None) -> None:
+        self._journal = journal
+
     def declare(self, input: Input, where: Where) -> CallNeeds:
         """A write of every path; deletes and moves by name."""
         operations = _operations(input)
@@ -114,7 +118,7 @@ class ApplyPatchTool:
             diffs = diffs_of(changes, patch.paths, ctx.where)
             _refuse_unseen(diffs, ctx)
             steps = tuple(_steps(changes, patch))
-            write_all(steps, ctx.where.home, ctx.call_id, ctx.cancel)
+            write_all(steps, ctx.where.home, ctx.call_id, ctx.cancel, self._journal)
         except (FileProblem, PatchError) as exc:
             return _failed(str(exc))
         except NotRestored as exc:

@@ -22,8 +22,10 @@ from efr.tools.contract import BadInput, Input, ToolContext, ToolResult, Where
 from efr.tools.file_limits import DIFF_BYTES, DIFF_LINES, PREVIEW_BYTES, PREVIEW_LINES
 from efr.tools.inputs import closed_schema, read_input, resolve
 from efr.tools.patch_hunks import nearest_lines
-from efr.tools.text_files import FILE_LIMIT, FileProblem, Original, read_original, replace
+from efr.tools.patch_write import Step, write_one
+from efr.tools.text_files import FILE_LIMIT, FileProblem, Original, read_original
 from efr.tools.walk import one_name
+from efr.tools.write_journal import WriteJournal
 from efr.wire import types as t
 
 _NAME: Final = "edit"
@@ -70,6 +72,9 @@ class EditTool:
         ),
     )
 
+    def __init__(self, journal: WriteJournal | None = None) -> None:
+        self._journal = journal
+
     def declare(self, input: Input, where: Where) -> CallNeeds:
         """A write of the file."""
         call = _read(input)
@@ -93,7 +98,8 @@ class EditTool:
             edited = _edited(call, ctx.where)
             view = _view(edited, ctx)
             _refuse_unseen(edited, ctx)
-            replace(edited.path, ctx.where.home, edited.content, edited.original, ctx.call_id)
+            step = Step(edited.path, edited.content, edited.original)
+            write_one(step, ctx.where.home, ctx.call_id, self._journal)
         except FileProblem as exc:
             return ToolResult(str(exc), is_error=True)
         if view == "current":  # else the model does not know the lines around its text

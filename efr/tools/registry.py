@@ -14,16 +14,22 @@ from efr.tools.edit import EditTool
 from efr.tools.read_file import ReadFileTool
 from efr.tools.shell import ShellTool
 from efr.tools.write_file import WriteFileTool
+from efr.tools.write_journal import WriteJournal
 
 
 class ToolRegistry:
     """Every tool of this build, or the ones given; `more` need something of the daemon."""
 
-    def __init__(self, tools: Sequence[Tool] | None = None, more: Sequence[Tool] = ()) -> None:
+    def __init__(
+        self,
+        tools: Sequence[Tool] | None = None,
+        more: Sequence[Tool] = (),
+        journal: WriteJournal | None = None,
+    ) -> None:
+        """`journal`: where the tools that write say so; None: a stop in the middle is not seen."""
+        writers = (WriteFileTool(journal), ApplyPatchTool(journal), EditTool(journal))
         offered: Sequence[Tool] = (
-            (ShellTool(), ReadFileTool(), WriteFileTool(), ApplyPatchTool(), EditTool())
-            if tools is None
-            else tools
+            (ShellTool(), ReadFileTool(), *writers) if tools is None else tools
         )
         self._tools = {tool.definition.name: tool for tool in (*offered, *more)}
 

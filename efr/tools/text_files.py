@@ -11,7 +11,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -53,19 +53,26 @@ def read_original(path: str, home: str, closed: Closed = nothing_closed) -> Orig
 
 
 def replace(
-    path: str, home: str, content: bytes, original: Original | None, temporary: str
+    path: str,
+    home: str,
+    content: bytes,
+    original: Original | None,
+    temporary: str,
+    written: Callable[[Identity], object] = lambda _: None,
 ) -> None:
     """Puts `content` in the place of `original` (None: a file that is not there yet).
 
-    `temporary` is a name part that no other writer uses. Raises FileProblem, also when the file is
-    no longer the original; then nothing was written.
+    `temporary` is a name part that no other writer uses; `written` is told of the new file before
+    it takes its place. Raises FileProblem, also when the file is no longer the original; then
+    nothing was written.
     """
     with problems(path), parent_of(path, home, make=True) as (folder, name):
         if original is not None:
             refuse_read_only(folder, name, path)
         beside = f".{temporary}{TEMPORARY_SUFFIX}"
-        write_beside(folder, beside, content, original, path)
+        new = write_beside(folder, beside, content, original, path)
         try:
+            written(new)
             _put_in_place(folder, beside, name, original, path)
         finally:
             with contextlib.suppress(FileNotFoundError):

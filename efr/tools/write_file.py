@@ -20,8 +20,10 @@ from efr.tools.changes import one_change, shown_path
 from efr.tools.contract import BadInput, Input, ToolContext, ToolResult, Where
 from efr.tools.file_limits import DIFF_BYTES, DIFF_LINES, PREVIEW_BYTES, PREVIEW_LINES
 from efr.tools.inputs import closed_schema, read_input, resolve
-from efr.tools.text_files import FILE_LIMIT, FileProblem, Original, read_original, replace
+from efr.tools.patch_write import Step, write_one
+from efr.tools.text_files import FILE_LIMIT, FileProblem, Original, read_original
 from efr.tools.walk import one_name
+from efr.tools.write_journal import WriteJournal
 from efr.wire import types as t
 
 _NAME: Final = "write_file"
@@ -66,6 +68,9 @@ class WriteFileTool:
         ),
     )
 
+    def __init__(self, journal: WriteJournal | None = None) -> None:
+        self._journal = journal
+
     def declare(self, input: Input, where: Where) -> CallNeeds:
         """A write of the file."""
         call = read_input(input, WriteInput, _NAME)
@@ -92,7 +97,8 @@ class WriteFileTool:
             original = read_original(write.path, ctx.where.home, ctx.where.closed)
             _refuse_stale(write, original, ctx)
             if original is None or original.content != write.content:
-                replace(write.path, ctx.where.home, write.content, original, ctx.call_id)
+                step = Step(write.path, write.content, original)
+                write_one(step, ctx.where.home, ctx.call_id, self._journal)
         except FileProblem as exc:
             return ToolResult(str(exc), is_error=True)
         ctx.views.saw(one_name(write.path, ctx.where.home), write.content)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import selectors
 import stat
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from efr.base.inotify import Inotify
 from efr.client import Connection, connect
+from efr.store.reconcile import LOST_RESULT
+from efr.tools.write_journal import PUT_BACK, WRITTEN
 from efr.wire import events as ev
 from efr.wire import types as t
 from tests.e2e.test_models import APIS, log_in
@@ -153,3 +158,65 @@ def assert_forms(bodies: list[Any]) -> None:
     kinds = {item["type"] for item in other["input"]}
     assert {"function_call", "function_call_output"} < kinds
     assert not {kind for kind in kinds if kind.startswith("custom")}
+
+
+FILES = 120
+MANY = "*** Begin Patch\n{}*** End Patch\n".format(
+    "".join(f"*** Update File: app/f{n}\n-old\n+new\n" for n in range(FILES))
+)
+
+
+def test_a_kill_in_the_middle_of_a_patch_is_put_back_and_told(tmp_path: Path) -> None:
+    with ModelServer() as server:
+        server.play([call(MANY)], models=[{"id": "gpt-6-sol"}])
+        settings = '[model]\nprovider = "openai-api"\n' + APIS["openai-api"].format(
+            url=server.base_url
+        )
+        with Daemon(tmp_path, settings=settings) as daemon:
+            log_in(daemon, "openai-api")
+            app = daemon.home / "app"
+            app.mkdir()
+            for number in range(FILES):
+                (app / f"f{number}").write_text("old\n")
+            with connect(daemon.env) as efr:
+                sent = efr.call(
+                    "prompt.send", text="do it", settings=t.TurnSettings(model="gpt-6-sol")
+                )
+                with closing(Inotify()) as writes, efr.again() as answers:
+                    writes.watch(str(app))
+                    for item in efr.follow(sent.conversation_id, after_seq=sent.seq):
+                        event = getattr(item, "event", None)
+                        if isinstance(event, ev.ApprovalRequested):
+                            asked = {
+                                "conversation_id": sent.conversation_id,
+                                "call_id": event.call_id,
+                            }
+                            answers.call(
+                                "approval.respond", **asked, decision=t.ApprovalDecision.ALLOW
+                            )
+                            break
+                    wait_for_a_place(writes)
+                    daemon.kill()
+            daemon.start()
+            with connect(daemon.env) as efr:
+                told = efr.call("conversation.history", conversation_id=sent.conversation_id)
+            journal = daemon.roots.write_journal
+            assert list(journal.iterdir()) == []
+    (result,) = (one.event for one in told.events if isinstance(one.event, ev.ToolCallCompleted))
+    texts = {path.read_text() for path in app.iterdir()}
+    assert sorted(path.name for path in app.iterdir()) == sorted(f"f{n}" for n in range(FILES))
+    # On a slow machine the kill comes after the last write, or after its record.
+    new = {WRITTEN, LOST_RESULT} if result.is_error else {result.output}
+    assert (texts == {"old\n"} and result.output == PUT_BACK) or (
+        texts == {"new\n"} and result.output in new
+    )
+
+
+def wait_for_a_place(writes: Inotify) -> None:
+    """Until the first file of the patch has its new content."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(writes, selectors.EVENT_READ)
+        while selector.select(30):
+            if any(one.name == "f0" for one in writes.read()):
+                return
+    raise AssertionError("nothing was written")
