@@ -30,6 +30,7 @@ CALLS = 40  # of a tool, in one turn
 TURNS = 300  # of the conversation whose memory is measured
 ANSWER = 200_000  # characters of the answer whose log is measured
 KEPT_RUNNING = "while :; do printf '%s' xxxxxxxxxxxxxxxx; done"
+DEAF = "sh -c 'trap : INT; echo here; while :; do sleep 0.1; done'"
 ENDS = (ev.TurnCompleted, ev.TurnFailed, ev.TurnInterrupted)
 
 Json = Any
@@ -111,11 +112,13 @@ def interrupts(efr: Connection, server: ModelServer) -> Iterator[Row]:
     trip = median(lambda: once(lambda: efr.call("admin.status")), RUNS)
     slow = [piece for _ in range(400) for piece in ({"text": "word "}, {"wait": 0.02})]
     shell = {"name": "shell", "arguments": {"command": KEPT_RUNNING}}
+    deaf = {"name": "shell", "arguments": {"command": DEAF}}
     asks = {"name": "shell", "arguments": {"command": "touch made"}}
     for name, answer, answers_question in (
         ("while the model streams", {"pieces": slow}, False),
         ("while it thinks silently", {"pieces": [{"hang": True}]}, False),
         ("while a command floods", {"pieces": [{"call": shell}]}, True),
+        ("while a command ignores SIGINT", {"pieces": [{"call": deaf}]}, True),
         ("while a question waits", {"pieces": [{"call": asks}]}, False),
     ):
         server.play([answer], repeat=True)
@@ -135,6 +138,7 @@ def interrupted(efr: Connection, name: str, answers_question: bool) -> float:
         "while the model streams": ev.AssistantMessageUpdated,
         "while it thinks silently": ev.TurnStarted,
         "while a command floods": ev.ToolCallOutputUpdated,
+        "while a command ignores SIGINT": ev.ToolCallOutputUpdated,
         "while a question waits": ev.ApprovalRequested,
     }[name]
     begin = 0.0

@@ -35,6 +35,10 @@ from efr.wire import events as ev
 log = logging.getLogger("efr.agent")
 
 _UPDATE_BYTES = 64 * 1024  # text kept back at most: an update stays small beside a frame's 16 MiB
+# An update costs about 130 bytes around its text. A shorter text waits for more, or ten intervals,
+# so that the log of an answer stays below three times its text at any model's speed.
+_SHORT_BYTES = 160
+_SHORT_WAITS = 10
 _RAW_SHOWN = 128  # characters of an unknown stream item in the debug log
 
 
@@ -131,6 +135,8 @@ class Answer:
         """Records what came since the last update, when it is time or enough."""
         if self._since is None:
             return
+        if self._pending_bytes < _SHORT_BYTES:
+            interval_s *= _SHORT_WAITS
         waited = self._clock.monotonic() - self._since
         if waited < interval_s and self._pending_bytes < _UPDATE_BYTES:
             return

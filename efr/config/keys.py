@@ -175,7 +175,10 @@ KEYS: Final[dict[str, Key]] = {
         example="600",
     ),
     "conversation.update_interval_ms": Key(
-        "The shortest time between two texts of a turn in the log.", CALL, Range(0, 60000)
+        "The shortest time between two texts of a turn in the log. A few words wait longer for more,"
+        " up to ten times.",
+        CALL,
+        Range(0, 60000),
     ),
     "conversation.draft_interval_ms": Key(
         "The shortest time between two drafts on the screen. 0: send each.", LIVE, Range(0, 1000)

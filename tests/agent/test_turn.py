@@ -139,18 +139,51 @@ def test_offsets_of_updates_and_drafts_count_bytes_and_add_up(tmp_path: Path) ->
         assert "".join(delta for _, delta in offset_of) == text
 
 
-def test_updates_come_once_per_interval_and_the_whole_text_at_the_end(world: World) -> None:
-    def wait_a_while(_cancel: object) -> None:
-        world.clock.advance(0.15)
+def wait_a_while(world: World) -> Step:
+    return lambda _: world.clock.advance(0.15)
 
-    steps = [step for n in range(6) for step in (TextDelta(f"{n} "), wait_a_while)]
+
+def test_updates_come_once_per_interval_and_the_whole_text_at_the_end(world: World) -> None:
+    words = [str(n) * 80 for n in range(6)]
+    steps = [step for word in words for step in (TextDelta(word), wait_a_while(world))]
     world.provider.answers([*steps, usage(), Done("end_turn")])
     sent = world.send("go")
     world.wait_end(sent.turn_id)
     stored = world.stored(sent.conversation_id)
     updates = [e for e in stored if isinstance(e, ev.AssistantMessageUpdated)]
-    assert [(u.offset, u.delta) for u in updates] == [(0, "0 1 2 "), (6, "3 4 5 ")]
-    assert world.wait(ev.AssistantMessageCompleted).text == "0 1 2 3 4 5 "
+    assert [(u.offset, u.delta) for u in updates] == [
+        (0, "".join(words[:3])),
+        (240, "".join(words[3:])),
+    ]
+    assert world.wait(ev.AssistantMessageCompleted).text == "".join(words)
+
+
+@pytest.mark.parametrize("word", ["a ", "größer ", "w" * 40])
+def test_the_log_of_a_slow_answer_stays_below_three_times_its_text(world: World, word: str) -> None:
+    """At 80 bytes in ten intervals and more; below that an update every ten intervals is little."""
+    per_word_s = max(0.02, len(word.encode()) / 200)
+    wait: Step = lambda _: world.clock.advance(per_word_s)  # noqa: E731 - a step is a function
+    steps = [step for _ in range(400) for step in (TextDelta(word), wait)]
+    world.provider.answers([*steps, usage(), Done("end_turn")])
+    sent = world.send("go")
+    world.wait_end(sent.turn_id)
+    rows = world.readers.read(
+        lambda conn: conn.execute(
+            "SELECT kind, length(payload) FROM events WHERE kind LIKE 'assistant_message_%'"
+        ).fetchall()
+    )
+    assert len(rows) > 3
+    assert sum(size for _, size in rows) <= 3 * len(word.encode()) * 400
+
+
+def test_a_few_words_wait_ten_intervals(world: World) -> None:
+    steps = [step for n in range(15) for step in (TextDelta(f"{n:02} "), wait_a_while(world))]
+    world.provider.answers([*steps, usage(), Done("end_turn")])
+    sent = world.send("go")
+    world.wait_end(sent.turn_id)
+    stored = world.stored(sent.conversation_id)
+    updates = [e for e in stored if isinstance(e, ev.AssistantMessageUpdated)]
+    assert [(u.offset, u.delta) for u in updates] == [(0, "".join(f"{n:02} " for n in range(15)))]
 
 
 def test_a_second_text_block_of_an_answer_stands_after_a_blank_line(tmp_path: Path) -> None:
