@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -167,7 +168,7 @@ def test_the_log_of_a_slow_answer_stays_below_three_times_its_text(world: World,
     world.provider.answers([*steps, usage(), Done("end_turn")])
     sent = world.send("go")
     world.wait_end(sent.turn_id)
-    rows = world.readers.read(
+    rows: Any = world.readers.read(
         lambda conn: conn.execute(
             "SELECT kind, length(payload) FROM events WHERE kind LIKE 'assistant_message_%'"
         ).fetchall()
