@@ -72,6 +72,7 @@ from efr.threads.errands import Errands
 from efr.threads.handlers import Handlers
 from efr.threads.list_watch import ListWatch
 from efr.threads.looks import Looks
+from efr.threads.lookups import Lookups
 from efr.threads.readers import ReaderPool
 from efr.threads.requests import Peer
 from efr.threads.server import SocketServer
@@ -190,7 +191,9 @@ class Daemon:
 
     def _providers(self, started: Started) -> Providers:
         clock = self._clock
-        http = HttpClient(clock, proxies=Proxies(self._outside.env))
+        lookups = Lookups(clock)
+        started.add("the name lookups", lookups.stop)
+        http = HttpClient(clock, proxies=Proxies(self._outside.env), resolve=lookups.find)
         started.add("the idle connections", lambda deadline: http.close())
         recorded = self._outside.env.get(RECORD_VARIABLE)
         transcript = Transcript(Path(recorded)) if recorded else None

@@ -3,7 +3,7 @@
 The calling thread blocks; a Breaker holds a second handle of the socket, so that a cancel ends
 connect, handshake, write and read alike. A `close()` from another thread would wake none of
 them, and shutting the TLS object itself down would pull it away under its reader. A name lookup
-cannot be cut: getaddrinfo(3) has no such way.
+cannot be cut, as getaddrinfo(3) has no such way: who cannot wait for it passes another Resolve.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import selectors
 import socket
 import ssl
 import threading
-from typing import Final
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
@@ -24,7 +24,7 @@ from efr.providers.errors import TransportFailed
 from efr.providers.proxies import Proxy
 from efr.providers.tunnel import open_tunnel
 
-CONNECT_LIMIT_S: Final = 10.0  # TCP and TLS together; a live server answers in well under 1 s
+CONNECT_LIMIT_S: Final = 10.0  # name, TCP and TLS together; a live server needs well under 1 s
 _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
 _TRUST: Final = "efrd trusts the system's authorities, and those of a file that SSL_CERT_FILE names"
 
@@ -36,6 +36,7 @@ class Breaker:
         self._lock = threading.Lock()
         self._handle: socket.socket | None = None
         self._fired = False
+        self.cancel = cancel
         self._forget = cancel.on_cancel(self.cut)
 
     def hold(self, sock: socket.socket) -> None:
@@ -64,6 +65,20 @@ class Breaker:
             handle.close()
 
 
+class Resolve(Protocol):
+    """The addresses of a host, as getaddrinfo returns them, within limit_s.
+
+    Raises OSError, UnicodeError, Cancelled.
+    """
+
+    def __call__(self, host: str, port: int, cancel: Cancel, limit_s: float) -> list[Any]: ...
+
+
+def resolve_here(host: str, port: int, cancel: Cancel, limit_s: float) -> list[Any]:
+    """On this thread, however long it takes."""
+    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+
+
 class Target(Struct, frozen=True):
     """Where to: a server, in TLS with a context; its proxy when there is one on the way."""
 
@@ -73,15 +88,17 @@ class Target(Struct, frozen=True):
     proxy: Proxy | None = None
 
 
-def dial(target: Target, breaker: Breaker, clock: Clock) -> socket.socket:
+def dial(
+    target: Target, breaker: Breaker, clock: Clock, resolve: Resolve = resolve_here
+) -> socket.socket:
     """A connected socket; for a proxy and no TLS, one of the proxy itself.
 
-    Raises TransportFailed(sent=False).
+    Raises TransportFailed(sent=False), Cancelled.
     """
     deadline = clock.monotonic() + CONNECT_LIMIT_S
     first = target if target.proxy is None else target.proxy
     try:
-        addresses = socket.getaddrinfo(first.host, first.port, type=socket.SOCK_STREAM)
+        addresses = resolve(first.host, first.port, breaker.cancel, CONNECT_LIMIT_S)
     except (OSError, UnicodeError) as exc:
         told = f"no address of {first.host}{_way(target)}: {_reason(exc)}"
         raise TransportFailed(told, sent=False) from exc

@@ -22,7 +22,7 @@ from msgspec import Struct
 from efr.base.cancel import Cancel
 from efr.base.clock import Clock
 from efr.base.version import VERSION
-from efr.providers.dial import Breaker, Target, dial
+from efr.providers.dial import Breaker, Resolve, Target, dial, resolve_here
 from efr.providers.errors import DecodeFailed, TransportFailed
 from efr.providers.proxies import Proxies, Proxy
 
@@ -173,11 +173,13 @@ class HttpClient:
         tls: Callable[[], ssl.SSLContext] = ssl.create_default_context,
         silence_s: float = SILENCE_LIMIT_S,
         proxies: Proxies | None = None,
+        resolve: Resolve = resolve_here,
     ) -> None:
         self._clock = clock
         self._make_tls = tls
         self._silence_s = silence_s
         self._proxies = proxies or Proxies({})
+        self._resolve = resolve
         self._lock = threading.Lock()
         self._tls: ssl.SSLContext | None = None
         self._idle: dict[_Origin, list[tuple[float, HTTPConnection]]] = {}
@@ -262,7 +264,7 @@ class HttpClient:
         tls = self._tls_context() if secure else None
         connection = connection_to(origin.host, origin.port, secure)
         target = Target(origin.host, origin.port, tls, self._proxy(origin))
-        connection.sock = dial(target, breaker, self._clock)
+        connection.sock = dial(target, breaker, self._clock, self._resolve)
         return connection
 
     def _proxy(self, origin: _Origin) -> Proxy | None:
