@@ -179,12 +179,18 @@ class Compactor:
             before = [*self._context.head.messages(), user_text(gap_note(missing))]
         if missing:
             left_out = gap_note(missing)
-        last = ask(want.focus, self._stopped, left_out)
+        last = ask(want.focus, self._stopped, left_out, self._room_for_summary())
         shown = [piece.message for piece in pieces[part.first : part.last]]
         messages: list[Message] = [*before, *shown, last]
         size = self._frame.tokens + estimate(messages)
         output = max(_LEAST_OUTPUT, min(self._budget.output, self._limits.window - size))
         return self._frame.side_request(messages, output)
+
+    def _room_for_summary(self) -> int:
+        """Tokens of a summary that the model may write."""
+        own, models = self._frame.settings.model, self._frame.resolved.model
+        limits = (self._budget.summary, own.max_output_tokens, models.max_output_tokens)
+        return min(one for one in limits if one is not None)
 
     def _size(self, request: Request) -> int:
         return self._frame.tokens + estimate(request.messages)

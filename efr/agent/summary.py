@@ -35,7 +35,7 @@ Answer with the summary alone. Call no tool. Write facts: exact paths, commands,
 error messages, word for word where the words matter. Keep what the user stated, asked for and
 decided, also from long ago. Carry over everything from an earlier summary that still counts. Say of
 every task whether it is done, stopped or open; a task whose turn failed or was interrupted is
-stopped until the user asks again. Use at most about 2000 words.
+stopped until the user asks again. Use at most about {words} words.
 
 Use these Markdown headings in this order, and write "none" below one that has nothing:
 {sections}"""
@@ -59,9 +59,17 @@ class SummaryFailed(Exception):
     """The model gave no summary; the message says why."""
 
 
-def ask(focus: str | None, stopped: Sequence[str], left_out: str | None) -> Message:
-    """The last message of the side call."""
-    text = _ASK.format(sections="\n".join(f"## {name}" for name in SECTIONS))
+_MOST_WORDS = 2000
+_LEAST_WORDS = 100
+_TOKENS_PER_WORD = 4  # also in languages and paths that take more tokens than English prose
+
+
+def ask(
+    focus: str | None, stopped: Sequence[str], left_out: str | None, room_tokens: int
+) -> Message:
+    """The last message of the side call. `room_tokens`: for the answer; a longer one is cut."""
+    words = max(_LEAST_WORDS, min(_MOST_WORDS, room_tokens // _TOKENS_PER_WORD))
+    text = _ASK.format(sections="\n".join(f"## {name}" for name in SECTIONS), words=words)
     if stopped:
         text += _STOPPED.format("\n".join(f"- {one}" for one in stopped))
     if left_out is not None:

@@ -83,6 +83,21 @@ def test_a_side_call_repeats_the_request_and_asks_for_the_sections(world: World)
     assert side.max_output_tokens == 8000 + 24000
 
 
+@pytest.mark.parametrize(
+    ("window", "most", "words"),
+    [(272_000, None, 2000), (32_000, None, 1000), (272_000, 1200, 300), (272_000, 50, 100)],
+)
+def test_a_summary_is_asked_for_that_fits_the_answer(
+    world: World, window: int, most: int | None, words: int
+) -> None:
+    facts = ModelFacts("m", context_window=window, max_output_tokens=most, edit_tool="edit")
+    world.provider.facts = (facts,)
+    run(world, "first " + "y" * 70_000, answer("one", window * 8 // 10))
+    run(world, "second", summary(), answer("two"))
+    asked = world.provider.requests[1].messages[-1].text
+    assert f"Use at most about {words} words." in asked
+
+
 def test_below_the_trigger_nothing_is_compacted(world: World) -> None:
     run(world, "first", answer("one", 205_000))
     run(world, "second", answer("two"))
