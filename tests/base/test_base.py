@@ -12,6 +12,7 @@ import pytest
 from efr.base import files, roots
 from efr.base.cancel import Cancel, Cancelled
 from efr.base.ids import SystemIds
+from efr.base.root_rules import _is_private_dir
 from efr.base.version import VERSION
 from tests.harness.clock import FakeClock
 
@@ -36,6 +37,51 @@ def test_the_version_is_that_of_the_package() -> None:
 def test_a_root_has_one_order(env: dict[str, str], path: str, source: str) -> None:
     found = roots.find_roots({"XDG_RUNTIME_DIR": "/run/x", **env}, 1000)
     assert found.data == roots.Root(Path(path), source)
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "below_home"),
+    [
+        ("config", "XDG_CONFIG_HOME", ".config"),
+        ("data", "XDG_DATA_HOME", ".local/share"),
+        ("state", "XDG_STATE_HOME", ".local/state"),
+        ("runtime", "XDG_RUNTIME_DIR", None),
+    ],
+)
+def test_each_root_has_a_variable_of_its_own(
+    name: str, variable: str, below_home: str | None
+) -> None:
+    base = {**HOME, "XDG_RUNTIME_DIR": "/run/x"}
+    own = f"EFR_{name.upper()}_DIR"
+
+    def found(**env: str) -> tuple[roots.Root, set[str]]:
+        """The root, and which other ones are not where they were."""
+        every, plain = roots.find_roots({**base, **env}, 1000), roots.find_roots(base, 1000)
+        names = {"config", "data", "state", "runtime"} - {name}
+        return getattr(every, name), {
+            one for one in names if getattr(every, one) != getattr(plain, one)
+        }
+
+    assert found(**{own: "/own"}) == (roots.Root(Path("/own"), "dir_variable"), set())
+    assert found(**{own: "/own", variable: "/x"})[0].path == Path("/own")
+    assert found(**{variable: "/x"}) == (roots.Root(Path("/x/efr"), "xdg"), set())
+    assert found(EFR_HOME="/h")[0] == roots.Root(Path("/h", name), "efr_home")
+    if below_home is not None:
+        assert found()[0] == roots.Root(Path(HOME["HOME"], below_home, "efr"), "xdg")
+
+
+def test_the_last_runtime_folder_has_to_be_private(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir(mode=0o700)
+    uid = os.geteuid()
+    assert _is_private_dir(str(folder), uid)
+    assert not _is_private_dir(str(folder), uid + 1)
+    (tmp_path / "link").symlink_to(folder)
+    (tmp_path / "file").touch(mode=0o700)
+    assert not any(_is_private_dir(str(tmp_path / name), uid) for name in ("link", "file", "none"))
+    for mode in (0o750, 0o755, 0o1700, 0o500):
+        folder.chmod(mode)
+        assert not _is_private_dir(str(folder), uid)
 
 
 def test_a_relative_root_is_refused_and_names_its_variable() -> None:

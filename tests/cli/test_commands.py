@@ -438,6 +438,16 @@ def test_status_has_one_fact_a_line(answered: Run) -> None:
     assert any("sk-ant-...a1b2, REFUSED" in line for line in lines)
 
 
+def test_the_status_of_an_older_daemon_lacks_its_places(answered: Run) -> None:
+    older = {name: value for name, value in STATUS.items() if name not in ("roots", "config")}
+    code, out, _ = answered("status", answers=[("admin.status", {}, older)])
+    assert code == 0
+    assert "daemon        efrd 0.1.0, protocol 1, pid 4" in out
+    code, out, err = answered("paths", answers=[("admin.status", {}, older)])
+    assert (code, err) == (0, "")
+    assert out.startswith("config ")
+
+
 def test_status_without_a_login_names_the_command(answered: Run) -> None:
     nobody = {**STATUS, "providers": [{"provider": "demo", "logged_in": False, "active": True}]}
     code, out, err = answered("status", answers=[("admin.status", {}, nobody)])
@@ -558,6 +568,20 @@ def test_paths_warn_about_a_daemon_elsewhere(answered: Run, fake: FakeDaemon) ->
     }
     assert shown["daemon"]["data"] == {"path": "/other/data", "source": "xdg"}
     assert "the daemon's data root is /other/data: systemctl --user edit efrd" in err
+
+
+def test_paths_list_where_the_sandbox_is(answered: Run) -> None:
+    places = {"launcher": "/l/efr-launch", "state": "/s/sandbox", "runtime": "/r/sandbox"}
+    status = {**STATUS, "sandbox_paths": places}
+    _, out, _ = answered("paths", answers=[("admin.status", {}, status)])
+    rows = [row.split() for row in out.splitlines()]
+    assert ["launcher", "/l/efr-launch", "not", "there"] in rows
+    assert ["sandbox", "state", "/s/sandbox", "not", "there"] in rows
+    assert ["sandbox", "runtime", "/r/sandbox", "not", "there"] in rows
+    assert "EFR_RUNTIME_DIR" in out
+    assert "EFR_HOME" in out
+    _, out, _ = answered("paths", "--json", answers=[("admin.status", {}, status)])
+    assert json.loads(out)["daemon"]["sandbox"] == places
 
 
 # --- login --------------------------------------------------------------------------------------

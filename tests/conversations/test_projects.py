@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from efr.config.errors import FileChanged
+from efr.daemon.errors import error_body
+from efr.wire import types as t
 from tests.agent.test_repos import committed, git, linked
 from tests.conversations.conftest import Open, own_daemon
 from tests.conversations.terminals import add_project, remove_project
@@ -156,6 +159,12 @@ def test_a_broken_file_is_never_changed(daemon: Daemon, root: Path, open_termina
     (line,) = [one for one in told.read_text().splitlines() if "projects.toml" in one]
     assert "no project counts: line 9, column 1: project[0].color: unknown key" in line
     assert scopes(daemon) == ""
+
+
+def test_a_file_that_changes_all_the_time_is_a_conflict(tmp_path: Path) -> None:
+    body = error_body("admin.project_add", FileChanged(path=tmp_path))
+    assert body.code is t.ErrorCode.CONFLICT
+    assert body.message.endswith("try again")
 
 
 @own_daemon

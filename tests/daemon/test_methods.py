@@ -338,7 +338,10 @@ def test_the_status_tells_where_everything_is(daemon: Daemon, client: RawClient)
         "path": str(daemon.roots.data.path),
         "source": "efr_home",
     }
-    assert status["roots"]["runtime"]["source"] == "dir_variable"
+    assert {name: root["source"] for name, root in status["roots"].items()} == {
+        **{"config": "efr_home", "data": "efr_home", "state": "efr_home"},
+        "runtime": "dir_variable",
+    }
     assert status["config"] == {"path": str(daemon.roots.config_file), "exists": True}
     active = [one["provider"] for one in status["providers"] if one.get("active")]
     assert active == ["demo"]

@@ -58,6 +58,11 @@ def test_the_example_rules_do_what_the_page_says() -> None:
         assert decision.effect == effect, (line, decision)
 
 
+def test_the_page_tells_how_a_project_is_registered() -> None:
+    _, _, section = TEXT.partition("\n## Projects\n")
+    assert "`efr project add " in section.partition("\n## ")[0]
+
+
 def test_a_part_that_the_page_does_not_know() -> None:
     with pytest.raises(KeyError):
         page.filled("<!-- something -->\n<!-- end -->")

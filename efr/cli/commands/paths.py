@@ -93,6 +93,11 @@ def _as_json(roots: Roots, daemon: m.AdminStatusResult | None) -> dict[str, Any]
             name: {"path": _their(theirs, name).path, "source": _their(theirs, name).source.value}
             for name in NAMES
         }
+    if daemon is not None and daemon.sandbox_paths is not None:
+        places = daemon.sandbox_paths
+        found = {"launcher": places.launcher, "state": places.state, "runtime": places.runtime}
+        told = {name: path for name, path in found.items() if path is not None}
+        shown["daemon"] = {**shown.get("daemon", {}), "sandbox": told}
     return shown
 
 
