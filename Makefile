@@ -2,6 +2,8 @@
 VENV ?= .venv
 PY := $(VENV)/bin/python
 export EFR_VENV := $(VENV)
+# The tests start hundreds of programs, which would compile every module each time.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check lint types contract pytest bench bless schema picture corpus fuzz kills \
