@@ -12,9 +12,10 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
 
 from efr.base.cancel import Cancel
 from efr.tools.text_files import (
@@ -39,8 +40,7 @@ class NotRestored(Exception):
     """A failure after which some files are not as they were. The message is for the model."""
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Struct, frozen=True):
     """One file: `content` takes its place, None takes it away.
 
     `original` is what stands there now, None: nothing may. `like` gives mode and owner.

@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from efr.base.files import TEMPORARY_SUFFIX
 from efr.policy.paths import normal
@@ -30,8 +31,7 @@ from efr.tools.walk import NEW_DIRECTORY, parent_of
 NOT_RESTORED: Final = "Not restored: "
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """One write. `was` is what stood there, None: nothing; `puts`: a new content takes its place,
     else the file goes away."""
 

@@ -12,9 +12,10 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
+
+from msgspec import Struct, field
 
 from efr.base.files import make_private_dir, sync_dir
 from efr.text.visible import visible_line
@@ -161,8 +162,7 @@ def _problems() -> Iterator[None]:
 # After a stop -----------------------------------------------------------------------------------
 
 
-@dataclass
-class _Record:
+class _Record(Struct):
     """What an entry tells."""
 
     plans: list[Plan] = field(default_factory=list)
