@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from efr.client import Connection, connect
+from efr.client.connection import socket_path
 from efr.client.errors import Refused
 from efr.wire import events as ev
 from efr.wire import methods as m
@@ -46,6 +47,9 @@ PLAY = [
     DONE,
     calls("shell", command="true"),  # in a project with too many files
     DONE,
+    calls("write_file", path="failed.txt", content="f\n"),
+    {"error": {"status": 400, "body": {"error": {"message": "no"}}}},
+    calls("shell", command="echo x > stopped.txt; echo ready; sleep 60"),
     calls("shell", command="sleep 60"),
 ]
 
@@ -64,9 +68,9 @@ class World:
         return str(self.turns[0][0])
 
 
-def asked(app: Path) -> dict[str, Any]:
+def asked(app: Path, tty: str | None = None) -> dict[str, Any]:
     """Where and by which model a prompt is answered."""
-    context = t.ShellContext(pwd=str(app))
+    context = t.ShellContext(pwd=str(app), tty=tty)
     return {"context": context, "settings": t.TurnSettings(model="fake-model")}
 
 
@@ -75,9 +79,16 @@ def allow(efr: Connection, conversation_id: str, asked: ev.ApprovalRequested) ->
     efr.call("approval.respond", **named, decision=t.ApprovalDecision.ALLOW)
 
 
-def turn(efr: Connection, app: Path, text: str, conversation_id: str | None = None) -> list[Any]:
+def turn(
+    efr: Connection,
+    app: Path,
+    text: str,
+    conversation_id: str | None = None,
+    tty: str | None = None,
+) -> list[Any]:
     """The conversation, then the events of a turn; its questions are answered with yes."""
-    sent = efr.call("prompt.send", text=text, conversation_id=conversation_id, **asked(app))
+    where = asked(app, tty)
+    sent = efr.call("prompt.send", text=text, conversation_id=conversation_id, **where)
     found: list[Any] = [sent.conversation_id]
     with efr.again() as answers:
         for item in efr.follow(sent.conversation_id, after_seq=sent.seq):
@@ -252,6 +263,44 @@ def test_a_turn_whose_snapshots_are_collected_keeps_its_list(world: World) -> No
     stores.with_name("elsewhere").rename(stores)
     assert told.changes == end.changes
     assert told.diff == "the snapshots of this turn are collected, content not shown\n"
+
+
+def test_a_turn_that_fails_or_is_stopped_tells_what_it_changed(world: World) -> None:
+    """In a terminal, whose conversation is the one that is meant."""
+    tty = "/dev/pts/999"
+    with Connection.open(socket_path(world.daemon.env)) as efr:
+        efr.hello(tty=tty)
+        failed = turn(efr, world.app, "fail", tty=tty)
+        conversation_id = failed[0]
+        (end,) = one_of(failed, ev.TurnFailed)
+        assert rows(end.changes) == [("failed.txt", "added", 1, 0)]
+
+        sent = efr.call("prompt.send", text="stop", **asked(world.app, tty))
+        assert sent.conversation_id == conversation_id
+        waiting = efr.call("prompt.send", text="never", **asked(world.app, tty))
+        with efr.again() as others:
+            for item in efr.follow(conversation_id, after_seq=sent.seq):
+                event = getattr(item, "event", None)
+                if isinstance(event, ev.ApprovalRequested):
+                    allow(others, conversation_id, event)
+                if isinstance(event, ev.ToolCallOutputUpdated) and "ready" in event.tail:
+                    named = {"conversation_id": conversation_id, "withdraw": (waiting.turn_id,)}
+                    others.call("turn.interrupt", **named)
+                if isinstance(event, ev.ToolCallCompleted):
+                    assert rows(event.changes) == [("stopped.txt", "added", 1, 0)]
+                if isinstance(event, ev.TurnInterrupted):
+                    break
+        assert rows(event.changes) == [("stopped.txt", "added", 1, 0)]
+        newest = efr.call("conversation.diff")
+        assert (newest.turn_id, newest.changes) == (sent.turn_id, event.changes)
+        assert "+++ b/stopped.txt\n" in newest.diff
+        older = efr.call("conversation.diff", turn_id=end.turn_id)
+        assert (older.turn_id, older.changes) == (end.turn_id, end.changes)
+        with pytest.raises(Refused, match="there is no turn"):
+            efr.call(
+                "conversation.diff", turn_id=end.turn_id, conversation_id=world.conversation_id
+            )
+        efr.call("conversation.delete", conversation_id=conversation_id)
 
 
 def test_after_a_kill_and_a_delete_no_snapshot_is_left(world: World) -> None:
