@@ -142,7 +142,13 @@ class Daemon:
         providers = self._providers(started)
         fetcher = CatalogFetcher(providers)
         looks = WhoLooks()
-        room = ShellRoom(self._outside, self._roots, self._settings.current, self._fatal)
+        room = ShellRoom(
+            self._outside,
+            self._roots,
+            self._settings.current,
+            self._fatal,
+            self._upkeep.recorded,
+        )
         hidden = room.start(started, store.writer, store.readers, timer, looks)
         rooms = self._start_agent(started, store, timer, providers, fetcher, hidden)
         looks.agent, looks.shells = rooms.agent, hidden.shells

@@ -53,12 +53,18 @@ class ShellRoom:
     """Makes the shells of one daemon."""
 
     def __init__(
-        self, outside: Outside, roots: Roots, settings: Callable[[], Settings], fatal: Fatal
+        self,
+        outside: Outside,
+        roots: Roots,
+        settings: Callable[[], Settings],
+        fatal: Fatal,
+        recorded: Callable[[int], None],
     ) -> None:
         self._outside = outside
         self._roots = roots
         self._settings = settings
         self._fatal = fatal
+        self._recorded = recorded  # hears of each so many bytes more
 
     def start(
         self,
@@ -76,7 +82,7 @@ class ShellRoom:
         reader = PtyReader()
         started.add("the PTYs", lambda deadline: reader.stop())
         reader.start()
-        segments = StoredSegments(writer)
+        segments = StoredSegments(writer, self._recorded)
         events = ShellLooks(ShellEvents(writer), timer, clock)
         shells = Shells(
             ShellDeps(

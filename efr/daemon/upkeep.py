@@ -47,6 +47,7 @@ _log = logging.getLogger("efr.daemon")
 
 DAY_S: Final = 86_400.0
 RECORDINGS_S: Final = 3600.0
+RECORDED_MORE: Final = 256 << 20  # bytes: how far over their limit recordings may be
 SNAPSHOTS_S: Final = 3600.0
 LONE_RECEIPTS_US: Final = 30 * 86_400 * 1_000_000  # answers without a conversation stay 30 days
 CALL_DIRS_US: Final = 86_400 * 1_000_000  # an empty directory of a call that ended: a day
@@ -73,6 +74,8 @@ class Upkeep:
         self.snapshots = Snapshots(folder, path, clock, left_alone, MARKER)
         forgetting = delete_snapshots.Snapshots(folder, path, self.snapshots.gates.enter)
         self._deletes = Deletes(places_of(roots, MARKER), forgetting, clock)
+        self._collector: Collector | None = None
+        self._recorded = 0  # bytes since it was woken last
 
     def put_in_order(self, conn: Connection) -> None:
         """On the start's own connection, before the socket opens."""
@@ -123,6 +126,7 @@ class Upkeep:
         started.add("the snapshot collector", lambda deadline: tidier.stop())
         tidier.start()
         collector = Collector(self._roots.recordings, readers, writer, self._clock)
+        self._collector = collector
         started.add("the recording collector", lambda deadline: collector.stop())
         collector.start()
         every = partial(Every, timer=timer, clock=self._clock)
@@ -136,6 +140,13 @@ class Upkeep:
             one.start()
         started.add("the search indexer", lambda deadline: indexer.stop())
         indexer.start()
+
+    def recorded(self, size_bytes: int) -> None:
+        """So many bytes more are recorded. On recording-flusher: a flood waits for no timer."""
+        self._recorded += size_bytes
+        if self._recorded >= RECORDED_MORE and self._collector is not None:
+            self._recorded = 0
+            self._collector.wake()
 
     def _lone_before(self) -> int:
         return self._clock.now_us() - LONE_RECEIPTS_US

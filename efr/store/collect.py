@@ -1,9 +1,11 @@
 """Which recordings go, and how: rows first, in one transaction, then their files.
 
-A recording is a resume buffer. Of shells that exited, segments closed longer ago than 30 days go,
-and the oldest ones when all recordings together are over their limit. A stop between the commit and
-the last unlink leaves files without a row; the next pass removes them. When the whole recording of
-a PTY goes, one row without a file stays at the offset after its last byte, so a read can tell.
+A recording is a resume buffer. Of shells that exited, segments closed longer ago than 30 days go.
+When all recordings together are over their limit the oldest ones go, also of a shell that runs, but
+for its newest ones: a command that floods its terminal must not fill the disk. A stop between the
+commit and the last unlink leaves files without a row; the next pass removes them. When the whole
+recording of a PTY goes, one row without a file stays at the offset after its last byte, so a read
+can tell.
 
 `scan` reads, `plan` decides and is pure, `drop_rows` is a job of the writer, `unlink` and
 `unlink_unknown` touch the files and never follow a link.
@@ -29,6 +31,9 @@ log = logging.getLogger("efr.store")
 
 AGE_LIMIT_US: Final = 30 * 86_400 * 1_000_000  # a month: nobody attaches to an older shell
 SIZE_LIMIT: Final = 2 << 30  # bytes of all recordings: a small part of any disk
+RUNNING_KEPT: Final = (
+    64 << 20
+)  # of a shell that runs: more than a screen, a replay or a result needs
 
 
 class Segment(Struct, frozen=True, gc=False):
@@ -82,7 +87,7 @@ def plan(
     gone: set[tuple[str, int]] = set()
     kept: set[str] = set()  # PTYs of which no more goes: a later segment goes after the earlier
     for closed_at, one in sorted(_collectable(segments), key=lambda pair: pair[0]):
-        too_old = closed_at <= now_us - age_limit_us
+        too_old = one.exited and closed_at <= now_us - age_limit_us
         if one.pty_id not in kept and (too_old or total > size_limit):
             gone.add((one.pty_id, one.start_seq))
             total -= one.size_bytes
@@ -94,13 +99,26 @@ def plan(
 
 
 def _collectable(segments: Sequence[Segment]) -> Iterator[tuple[int, Segment]]:
-    """The segments of the PTYs that nobody writes to any more, with the time each was closed, or
-    one before it: the wall clock may have gone back between them."""
+    """The segments of the PTYs that nobody writes to any more, and the older ones of the others,
+    with the time each was closed, or one before it: the wall clock may have gone back between
+    them."""
     for _, group in groupby(segments, key=lambda one: one.pty_id):
         rows = [one for one in group if one.path is not None]
-        closed = [one.closed_at for one in rows if one.exited and one.closed_at is not None]
+        if not all(one.exited for one in rows):
+            rows = _older(rows)
+        closed = [one.closed_at for one in rows if one.closed_at is not None]
         if len(closed) == len(rows):
             yield from zip(accumulate(closed, max), rows, strict=True)
+
+
+def _older(rows: list[Segment]) -> list[Segment]:
+    """Those before the newest ones, which stay while the shell runs."""
+    kept = 0
+    for at in range(len(rows) - 1, -1, -1):
+        if kept >= RUNNING_KEPT:
+            return rows[: at + 1]
+        kept += rows[at].size_bytes
+    return []
 
 
 def drop_rows(conn: Connection, plan: Plan) -> None:

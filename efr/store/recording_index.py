@@ -29,10 +29,12 @@ class Poster(Protocol):
 
 
 class StoredSegments:
-    """`SegmentIndex` in the database. Any thread."""
+    """`SegmentIndex` in the database. Any thread. `grew` hears how many bytes a segment has that
+    was closed."""
 
-    def __init__(self, writer: Poster) -> None:
+    def __init__(self, writer: Poster, grew: Callable[[int], None] = lambda _: None) -> None:
         self._writer = writer
+        self._grew = grew
 
     def opened(self, pty_id: str, start_seq: int, at_us: int) -> None:
         """A row with no end."""
@@ -50,6 +52,7 @@ class StoredSegments:
             " WHERE pty_id = ? AND start_seq = ?",
             (size_bytes, at_us, pty_id, start_seq),
         )
+        self._grew(size_bytes)
 
     def _post(self, sql: str, values: tuple[str | int, ...]) -> None:
         def job(conn: Connection) -> None:

@@ -83,6 +83,23 @@ def test_the_oldest_go_when_all_are_too_large() -> None:
     assert named(everything.ends) == ["a10", "b10"]
 
 
+def test_a_shell_that_floods_its_terminal_keeps_the_newest() -> None:
+    size = collect.RUNNING_KEPT // 8
+    rows = [
+        segment("a", 0, 10, closed=5),
+        *(segment("b", n * size, size, closed=n, exited=False) for n in range(20)),
+        segment("b", 20 * size, 0, closed=None, exited=False),
+    ]
+    total = 20 * size + 10
+    assert plan(rows, 1 << 60, 1 << 61, size_limit=total).gone == ()
+    assert named(plan(rows, 9, 100, size_limit=total - size - 1).gone) == ["b0", f"b{size}"]
+    everything = plan(rows, 9, 100, size_limit=0)
+    assert named(everything.gone) == ["a0", *(f"b{n * size}" for n in range(12))]
+    assert named(everything.ends) == ["a0"]
+    aged = plan(rows, 1 << 60, 1, size_limit=1 << 60)
+    assert named(aged.gone) == ["a0"], "age is for shells that are gone"
+
+
 def test_a_clock_that_went_back_takes_no_later_segment_first() -> None:
     rows = [segment("a", 0, closed=9), segment("a", 10, closed=2), segment("a", 20, closed=9)]
     assert named(plan(rows, now_us=12, age_limit_us=10).gone) == []
