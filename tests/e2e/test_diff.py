@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from efr.client import Connection, connect
-from efr.client.connection import socket_path
+from efr.client.address import socket_path
 from efr.client.errors import Refused
 from efr.wire import events as ev
 from efr.wire import methods as m
@@ -289,10 +289,11 @@ def test_a_turn_that_fails_or_is_stopped_tells_what_it_changed(world: World) -> 
                 if isinstance(event, ev.ToolCallCompleted):
                     assert rows(event.changes) == [("stopped.txt", "added", 1, 0)]
                 if isinstance(event, ev.TurnInterrupted):
+                    stopped = event
                     break
-        assert rows(event.changes) == [("stopped.txt", "added", 1, 0)]
+        assert rows(stopped.changes) == [("stopped.txt", "added", 1, 0)]
         newest = efr.call("conversation.diff")
-        assert (newest.turn_id, newest.changes) == (sent.turn_id, event.changes)
+        assert (newest.turn_id, newest.changes) == (sent.turn_id, stopped.changes)
         assert "+++ b/stopped.txt\n" in newest.diff
         older = efr.call("conversation.diff", turn_id=end.turn_id)
         assert (older.turn_id, older.changes) == (end.turn_id, end.changes)
