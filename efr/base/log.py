@@ -10,8 +10,16 @@ import json
 import logging
 import sys
 from pathlib import Path
+from typing import Final
 
 from efr.base.log_filter import DEFAULT_LEVEL, parse_filter
+
+_KEPT: Final = "\n\t"
+_PICTURES: Final = {
+    **{code: 0x2400 + code for code in range(0x20) if chr(code) not in _KEPT},
+    0x7F: 0x2421,
+    **dict.fromkeys(range(0x80, 0xA0), 0xFFFD),
+}  # Unicode's block "Control Pictures"
 
 
 def set_up(level_filter: str, *, journal: bool = False, json_file: Path | None = None) -> None:
@@ -23,7 +31,7 @@ def set_up(level_filter: str, *, journal: bool = False, json_file: Path | None =
         handler.close()
     stream = logging.StreamHandler(sys.stderr)
     stamp = "" if journal else "%(asctime)s "
-    stream.setFormatter(logging.Formatter(f"{stamp}%(levelname)s %(name)s: %(message)s"))
+    stream.setFormatter(_PlainLines(f"{stamp}%(levelname)s %(name)s: %(message)s"))
     root.addHandler(stream)
     if json_file is not None:
         json_handler = logging.FileHandler(json_file, encoding="utf-8")
@@ -33,6 +41,13 @@ def set_up(level_filter: str, *, journal: bool = False, json_file: Path | None =
     for name, level in levels.items():
         if name:
             logging.getLogger(name).setLevel(level)
+
+
+class _PlainLines(logging.Formatter):
+    """A line that a terminal shows as it is: what a server said may hold its control characters."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return super().format(record).translate(_PICTURES)
 
 
 class _JsonLines(logging.Formatter):

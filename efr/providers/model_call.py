@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -38,6 +39,7 @@ from efr.providers.transcript import Transcript
 log = logging.getLogger("efr.providers")
 
 _REQUEST_ID_HEADERS: Final = ("x-request-id", "request-id")
+_REQUEST_ID: Final = re.compile(r"[\w.:/+=-]{1,128}", re.ASCII)
 _BEFORE_TEXT: Final = b"\xef\xbb\xbf \t\r\n"  # a byte order mark and blanks
 _HEAD_MAX_BYTES: Final = 64 * 1024  # of blanks; more is a stream that says nothing
 _CONVERSATIONS_MAX: Final = 256  # whose last call is remembered for the log; older ones start anew
@@ -91,9 +93,11 @@ class Span(Struct):
     gap: str
     request_id: str = "-"  # of the newest answer, also of one that refused
 
-    def heard(self, answer: HttpAnswer) -> None:
+    def heard(self, answer: HttpAnswer, secret: str | None) -> None:
         ids = (answer.header(name) for name in _REQUEST_ID_HEADERS)
-        self.request_id = next((one for one in ids if one), "-")
+        told = next((one for one in ids if one), "")
+        hidden = not _REQUEST_ID.fullmatch(told) or (secret is not None and secret in told)
+        self.request_id = "-" if hidden else told
 
     def write(self, failure: Exception | None = None) -> None:
         log.info(
@@ -145,12 +149,12 @@ class ModelCalls(Struct, frozen=True):
         """The first answer of status 2xx. Raises what the judge made of another, Cancelled."""
 
         def read(answer: HttpAnswer, body: bytes) -> Verdict:
-            span.heard(answer)
+            span.heard(answer, secret)
             facts = read_refusal(refusal_of(answer, body), secret)
             return judge(answer.status, facts, server_wait_s(answer.header, self.now_us()))
 
         answer = send_with_retries(self.sender, call, cancel, read)
-        span.heard(answer)
+        span.heard(answer, secret)
         return answer
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import tomllib
 from pathlib import Path
@@ -160,3 +162,10 @@ def test_a_private_file_is_refused_once_others_can_reach_it(tmp_path: Path) -> N
     folder.chmod(0o755)
     with pytest.raises(files.NotPrivate, match="wants mode 0700"):
         files.read_private(secret, 10)
+
+
+def test_a_log_line_holds_no_control_characters() -> None:
+    code = "import logging; from efr.base import log; log.set_up('info', journal=True); "
+    code += r"logging.getLogger('efr.x').info('\x1b[2J größe\t🙂\r\x9b31m\x7f')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "INFO efr.x: ␛[2J größe\t🙂␍\ufffd31m␡\n"

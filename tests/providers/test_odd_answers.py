@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -162,3 +163,24 @@ def test_an_answer_that_is_none_is_told_in_words(bench: Bench, api: str, name: s
     assert told == words.format(id=provider, key=BASE_URLS[provider])
     assert SECRET not in repr(caught.value)
     assert len(bench.server.requests()) == 1, "nothing is sent again, and nowhere else"
+
+
+@pytest.mark.parametrize(
+    ("given", "logged"),
+    [
+        (b"req_0aB-1:2/3", "req_0aB-1:2/3"),
+        (b"\x1b[31mred", "-"),
+        (b"a" * 129, "-"),
+        (SECRET.encode(), "-"),
+        (b"", "-"),
+    ],
+)
+def test_a_request_id_is_logged_when_it_looks_like_one(
+    bench: Bench, caplog: pytest.LogCaptureFixture, given: bytes, logged: str
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    bench.server.play([raw(whole(answer("chat"), more=b"x-request-id: " + given + b"\r\n"))])
+    bench.run(bench.chat(), REQUEST)
+
+    assert f"request_id={logged}\n" in caplog.text
+    assert SECRET not in caplog.text
