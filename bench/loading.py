@@ -2,8 +2,9 @@
 
 Processor time and not the clock, the best of many runs in turn: so other work on the machine
 counts little and against all of them alike. The interpreters are as in an installed efr: with
-compiled modules, and without `typing_extensions`, which msgspec loads (with `inspect`) where
-another package has brought it; what that costs is a row of its own.
+compiled modules, with garbage collected as the programs do, and without `typing_extensions`, which
+msgspec loads (with `inspect`) where another package has brought it; what that costs is a row of
+its own.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from bench.table import Row
 
 ROOT = Path(__file__).parents[1]
 RUNS = 20
-AS_INSTALLED = "import sys; sys.modules['typing_extensions'] = None\n"
+FEW_COLLECTIONS = "import gc; gc.set_threshold(100_000)\n"  # as efr_cli.py does, and efrd.py
+AS_INSTALLED = f"{FEW_COLLECTIONS}import sys; sys.modules['typing_extensions'] = None\n"
+AT_THE_END = "\ngc.freeze()"
 
 # What `efr send` loads of the wire, each line with those above it.
 WIRE = (
@@ -31,11 +34,13 @@ WIRE = (
         "m.ConversationSubscribeParams; m.ConversationSubscribeItem",
     ),
 )
-# What happens between Enter and the first row, each line with those above it.
+# What happens between Enter and the first row, each line with those above it. The prompt is out
+# before any of the wire is loaded, and what the command has by then need not be loaded again.
+UNTIL_SENT = "import efr_cli, efr.cli.run, efr.cli.commands.send"
 SEND = (
-    ("until the prompt is out", "import efr.cli.commands.send"),
-    ("msgspec", "import msgspec"),
-    ("efr.wire and efr.client", f"import efr.client.connection\n{WIRE[-1][1]}"),
+    ("until the prompt is out", UNTIL_SENT),
+    ("the wire, of which the user waits", "\n".join(code for _, code in WIRE)),
+    ("efr.client", "import efr.client.connection"),
     ("the view of a turn", "import efr.cli.view.start"),
     ("markdown-it, while the model thinks", "from efr.cli.render import inline; inline.load()"),
 )
@@ -46,6 +51,7 @@ def rows() -> Iterator[Row]:
     yield from _added("wire", WIRE)
     yield from _alone()
     yield from _added("efr send", SEND)
+    yield from _added("efrd", (("every module until it is ready", "import efr.daemon.main"),))
 
 
 def _added(subject: str, parts: Sequence[tuple[str, str]]) -> Iterator[Row]:
@@ -68,7 +74,7 @@ def _alone() -> Iterator[Row]:
             AS_INSTALLED,
             AS_INSTALLED + "import msgspec",
             AS_INSTALLED + "import msgspec, orjson",
-            "import msgspec",
+            FEW_COLLECTIONS + "import msgspec",
         ]
     )
     yard = f"of a bare interpreter, {ms(bare)}"
@@ -80,7 +86,7 @@ def _alone() -> Iterator[Row]:
 def spent(codes: Sequence[str]) -> list[float]:
     """Seconds of processor time of an interpreter for each code, the best of RUNS."""
     env = environment(os.environ)
-    taken = [[_once(code, env) for code in codes] for _ in range(RUNS + 1)]
+    taken = [[_once(code + AT_THE_END, env) for code in codes] for _ in range(RUNS + 1)]
     return [min(times) for times in zip(*taken[1:], strict=True)]
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import NoneType
-from typing import Any, Final, NamedTuple, TypeAlias, get_args
+from typing import Any, Final, TypeAlias, get_args
 
 from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
@@ -93,7 +93,7 @@ class Settlers(Walk[Settler]):
         return _members(members) if members else None
 
 
-class _Member(NamedTuple):
+class _Member(Struct, frozen=True):
     attribute: str
     name: str  # as it is written, for a path
     absent: Any  # its value when it is not there
@@ -103,7 +103,9 @@ class _Member(NamedTuple):
 def _members(members: Sequence[_Member]) -> Settler:
     """Ids first and by themselves: nearly every value has some, and nearly all were seen before."""
     ids = [(m.attribute, m.name) for m in members if m.settle == _SEEN.settle]
-    others = [tuple(m) for m in members if m.settle != _SEEN.settle]
+    others = [
+        (m.attribute, m.name, m.absent, m.settle) for m in members if m.settle != _SEEN.settle
+    ]
 
     def settle(value: Any) -> Any:
         name = ""
