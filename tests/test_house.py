@@ -77,6 +77,7 @@ def test_functions_stay_short() -> None:
     ("package", "rooms"),
     [
         ("apsw", ("store",)),
+        ("sqlite3", ()),
         ("orjson", ("wire",)),
         ("pyte", ("shell",)),
         ("urllib3", ("providers",)),

@@ -16,8 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from efr.base.inotify import Inotify
+from efr.store.steps import NEWEST
 from tests.harness.daemon import DEMO, ROOT, Daemon, DaemonFailed
 from tests.harness.raw_client import LIMIT_S, RawClient
+from tests.store.make_databases import FOLDER, name_of
 from tests.store.test_faults import needs_namespaces
 
 
@@ -99,6 +102,38 @@ def test_a_file_at_the_socket_path_stops_the_start_and_stays(daemon: Daemon) -> 
     assert daemon.socket.read_text() == "mine"
     daemon.socket.unlink()
     daemon.start()
+
+
+def test_no_socket_opens_before_the_migrations_are_through(daemon: Daemon) -> None:
+    daemon.roots.database.parent.mkdir(parents=True, mode=0o700)
+    shutil.copy(FOLDER / name_of(NEWEST - 1), daemon.roots.database)
+    daemon.roots.backups.write_text("in the way of the copy")
+    daemon.socket.parent.mkdir(mode=0o700)
+    watched = Inotify()
+    try:
+        watched.watch(str(daemon.socket.parent))
+        code, output = daemon.run_to_end()
+        names = {change.name for change in watched.read()}
+    finally:
+        watched.close()
+    assert code == 1
+    assert "the database was not changed" in output
+    assert "daemon.sock" not in names
+    daemon.roots.backups.unlink()
+    daemon.start()
+    assert daemon.socket.exists()
+    assert [path.name for path in daemon.roots.backups.iterdir()] == [f"efr.sqlite.{NEWEST - 1}"]
+    assert _writable_handles(daemon, daemon.roots.database) == 1
+
+
+def _writable_handles(daemon: Daemon, path: Path) -> int:
+    """How many descriptors of the daemon may write a file."""
+    folder = Path(f"/proc/{daemon.pid}/fd")
+    handles = [one.name for one in folder.iterdir() if os.readlink(one) == str(path)]
+    assert len(handles) > 4, "the readers have theirs"
+    flags = [Path(f"/proc/{daemon.pid}/fdinfo/{one}").read_text() for one in handles]
+    found = [re.search(r"^flags:\s*(\d+)", one, re.MULTILINE) for one in flags]
+    return sum(one is not None and int(one[1], 8) & os.O_ACCMODE != os.O_RDONLY for one in found)
 
 
 def test_a_socket_path_of_108_bytes_is_refused_before_anything_is_made(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from efr.base.clock import SystemClock
+from efr.base.clock import Clock, SystemClock
 from efr.store.batch import Batch, NewEvent
 from efr.store.errors import StoreClosed, StoreFull
 from efr.store.feed import Feed
@@ -57,8 +57,8 @@ class Steps:
 class Running:
     """A writer and an indexer over a store."""
 
-    def __init__(self, path: Path, turn_runs: Callable[[], bool]) -> None:
-        clock, feed = SystemClock(), Feed()
+    def __init__(self, path: Path, turn_runs: Callable[[], bool], clock: Clock) -> None:
+        feed = Feed()
         self.fatal: list[BaseException] = []
         self.writer = StoreWriter(path, clock, feed, self.fatal.append)
         self.steps = Steps()
@@ -74,8 +74,10 @@ class Running:
 
 
 @contextmanager
-def running(path: Path, turn_runs: Callable[[], bool] = lambda: False) -> Iterator[Running]:
-    run = Running(path, turn_runs)
+def running(
+    path: Path, turn_runs: Callable[[], bool] = lambda: False, clock: Clock | None = None
+) -> Iterator[Running]:
+    run = Running(path, turn_runs, clock or SystemClock())
     run.writer.start()
     run.indexer.start()
     try:
@@ -162,6 +164,29 @@ def test_while_a_turn_runs_there_is_one_small_page_a_second(tmp_path: Path) -> N
             run.steps.wait_for("page committed")
         assert len(store.docs()) == 8
         assert run.steps.so_far() == []
+
+
+class SlowJobs(SystemClock):
+    """A clock on which each job takes minutes, and the pause behind it hours."""
+
+    def monotonic(self) -> float:
+        return super().monotonic() * 1_000_000
+
+
+def test_the_next_page_is_read_within_the_pause(tmp_path: Path) -> None:
+    """The indexer asks whether a turn runs for its page, for the pause, and for the page read
+    meanwhile; the pause itself ends with the stop alone."""
+    asked = threading.Semaphore(0)
+
+    def turn_runs() -> bool:
+        asked.release()
+        return False
+
+    with a_store(tmp_path) as store:
+        filled(store, 70)
+        with running(store.path, turn_runs, SlowJobs()):
+            assert all(asked.acquire(timeout=LIMIT_S) for _ in range(3))
+        assert len(store.docs()) == 32
 
 
 class FullWriter:
