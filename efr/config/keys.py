@@ -175,8 +175,8 @@ KEYS: Final[dict[str, Key]] = {
         example="600",
     ),
     "conversation.update_interval_ms": Key(
-        "The shortest time between two texts of a turn in the log. A few words wait longer for more,"
-        " up to ten times.",
+        "The shortest time between two texts of a turn in the log. A few words wait longer for"
+        " more, up to ten times.",
         CALL,
         Range(0, 60000),
     ),
