@@ -55,7 +55,7 @@ COLUMNS: Final = {
     ),
 }
 PROJECTIONS: Final = frozenset(
-    "conversations turns approvals shells compactions jobs job_notices".split()
+    ["conversations", "turns", "approvals", "shells", "compactions", "jobs", "job_notices"]
 )
 TYPES: Final = {
     ("events", "kind"): "TEXT",
