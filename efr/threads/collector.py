@@ -1,8 +1,9 @@
 """The thread `recording-collector`: one pass over the recordings at a time.
 
-It waits until it is woken (at its start, by the timer once an hour, by a flood of output), reads the table in one
-scan, drops rows in one job of the writer, and unlinks after the commit. Each pass catches its own
-errors, logs one line and waits for the next. What goes is decided in `efr.store.collect`.
+It waits until it is woken (at its start, by the timer once an hour, by a flood of output), reads
+the table in one scan, drops rows in one job of the writer, and unlinks after the commit. Each pass
+catches its own errors, logs one line and waits for the next. What goes is decided in
+`efr.store.collect`.
 """
 
 from __future__ import annotations
