@@ -22,8 +22,8 @@ Usage:
   efr config unset <key>
   efr status [--json]
   efr attach [<id>]
-  efr shell status [<id>] [--json]
-  efr shell (stop | close) [<id>]
+  efr shell status [<id> | --conversation=ID] [--json]
+  efr shell (stop | close) [<id> | --conversation=ID]
   efr service (install | uninstall | status)
   efr init zsh
   efr version

@@ -162,7 +162,7 @@ def test_status_stop_close_and_a_shell_that_ends(
         assert status.stdout.splitlines()[0] == ASKS
         assert "outside of the sandbox; you allowed it" in status.stdout
         assert "efr shell stop" in status.stdout
-        stop = cli(daemon, "shell", "stop", here)
+        stop = cli(daemon, "shell", "stop", f"--conversation={here}")
         assert (stop.returncode, stop.stderr) == (0, f"stopping: {ASKS}\n")
         assert left.ended(efr).how is t.ShellCommandEnd.STOPPED
         assert cli(daemon, "shell", "status", here).stdout == "nothing runs in the hidden shell\n"

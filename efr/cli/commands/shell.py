@@ -20,7 +20,7 @@ _WAYS = "efr attach shows it, efr shell stop stops it, efr shell close closes th
 def shell(run: Run) -> int:
     """One of the three, for the conversation here or a named one."""
     with open_connection(run) as connection:
-        wanted = run.args.get("<id>")
+        wanted = run.args.get("<id>") or run.args.get("--conversation")
         conversation = (
             resolve(connection, wanted) if wanted else here(run, connection, terminal_name())
         )
