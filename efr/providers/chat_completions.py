@@ -24,7 +24,8 @@ Stream, `choices[0].delta` (or `.message` of a server that answers in one piece)
 - `tool_calls[]`: a call starts when its name is known. Pieces are matched by index, without one
   by id, without both to the last call unless the piece brings a name. A new id with a name is a
   new call even at a used index. A missing id is made from the request (the same on a replay), a
-  repeated one is told apart. Arguments may be an object. `function_call` is one more call.
+  repeated one is told apart. Arguments may be an object. `function_call` is one more call,
+  but of a server that tells each call in both forms.
 - `finish_reason`: `length` is max_tokens, `content_filter` itself, all else tool_use with a call
   and end_turn without. Calls end there: complete, except that after `length` a call whose
   arguments are no whole object is invalid_stream. Empty arguments are `{}`.

@@ -39,6 +39,7 @@ _STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "content_filter": "content_filter",
 }
 _REASONING_MEMBERS: Final = ("reasoning_content", "reasoning")
+_LEGACY: Final = "function_call"  # the member before `tool_calls`, with room for one call
 _NO_ARGUMENTS: Final = "{}"
 
 
@@ -115,8 +116,8 @@ class ChatReader:
             if isinstance(entry, dict):
                 yield from self._call(entry, position)
         legacy = delta.get("function_call")
-        if isinstance(legacy, dict):
-            yield from self._call({"index": "function_call", "function": legacy}, 0)
+        if isinstance(legacy, dict) and all(call.index == _LEGACY for call in self._calls):
+            yield from self._call({"index": _LEGACY, "function": legacy}, 0)
 
     def _call(self, entry: Event, position: int) -> Iterator[StreamEvent]:
         function = object_of(entry, "function")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from efr.providers.canonical import Json
 from efr.providers.errors import ProviderError
@@ -74,7 +75,10 @@ def read_refusal(refusal: Refusal, secret: str | None) -> ErrorFacts:
         told = page or text.strip() or refusal.reason
         foreign = refusal.status in _NO_SUCH_PATH or (page is not None and refusal.status < 500)
         return ErrorFacts(_scrub(told, secret), foreign=foreign)
-    return read_value(value, refusal.reason, secret)
+    facts = read_value(value, refusal.reason, secret)
+    if refusal.status in _NO_SUCH_PATH and not facts.names:  # as web frameworks say it
+        return replace(facts, foreign=True)
+    return facts
 
 
 def page_words(text: str) -> str | None:

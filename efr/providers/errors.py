@@ -101,4 +101,8 @@ class InvalidStream(ProviderError):
 
 
 class Incomplete(ProviderError):
-    """The stream ended before its end was told."""
+    """The stream ended before its end was told; empty: before anything was."""
+
+    def __init__(self, empty: bool = False) -> None:
+        super().__init__(empty)
+        self.empty = empty

@@ -99,6 +99,8 @@ def _technical(error: err.ProviderError, provider: str) -> str:
             return f"the answer of {provider} could not be read: {cause}"
         case err.InvalidStream(problem=problem):
             return f"the answer of {provider} is out of order: {problem}"
+        case err.Incomplete(empty=True):
+            return f"{provider} sent an empty answer: its own log may say why"
         case err.Incomplete():
             return f"the answer of {provider} ended early"
         case _:

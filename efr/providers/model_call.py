@@ -188,7 +188,7 @@ def read_stream(
                 return
         yield from _recorded(list(reader.end()), transcript)
         if not reader.finished:
-            raise Incomplete
+            raise Incomplete(empty=not seen)
     finally:
         answer.close()
 

@@ -27,6 +27,7 @@ _NO_SUCH_MODEL: Final = re.compile(
     r"\bmodel\b.*\b(not supported|unsupported|does not exist|not found)\b",
     re.IGNORECASE | re.DOTALL,
 )
+_NAMES_THE_MODEL: Final = (400, 404)  # the second is of Ollama and vLLM
 _TRY_AGAIN: Final = re.compile(
     r"try again in (?:(?P<ms>[\d.]+)\s*ms|"
     r"(?:(?P<h>\d+)\s*h)?\s*(?:(?P<m>\d+)\s*m)?\s*(?:(?P<s>[\d.]+)\s*s)?)",
@@ -45,7 +46,9 @@ def judge_status(
         return Verdict(err.RateLimited(wait_s), again=True, wait_s=wait_s)
     if status == 413 or facts.code == "context_length_exceeded":
         return Verdict(err.ContextOverflow(facts.message))
-    if facts.code == "model_not_found" or (status == 400 and _NO_SUCH_MODEL.search(facts.message)):
+    if facts.code == "model_not_found" or (
+        status in _NAMES_THE_MODEL and _NO_SUCH_MODEL.search(facts.message)
+    ):
         return Verdict(err.UnknownModel(model))
     error = err.ApiError(status, facts.code or facts.type, facts.message, facts.foreign)
     again = status in NOT_ACTED_ON and status != 429

@@ -376,6 +376,19 @@ def test_the_old_function_call_is_a_call() -> None:
     ) == [ToolCallBlock("call_seed_0", "a", {"n": 1})]
 
 
+def test_a_call_that_is_told_in_both_forms_is_one_call() -> None:
+    pieces = [("a", '{"n"'), ("a", ":1}")]
+    assert folded_calls(
+        *[
+            delta(
+                function_call={"name": name, "arguments": text},
+                tool_calls=[piece(text, name, id="x", index=0)],
+            )
+            for name, text in pieces
+        ]
+    ) == [ToolCallBlock("x", "a", {"n": 1})]
+
+
 @pytest.mark.parametrize("arguments", ["", " "])
 def test_empty_arguments_are_an_empty_object(arguments: str) -> None:
     assert folded_calls(delta(tool_calls=[piece(arguments, "a", id="x", index=0)])) == [
@@ -498,6 +511,24 @@ def test_a_server_that_cannot_stream_is_read_too(bench: Bench) -> None:
             ContextOverflow,
         ),
         ({"error": {"status": 500, "body": "oops"}}, ApiError),
+        (
+            {
+                "error": {
+                    "status": 404,
+                    "body": {
+                        "error": {
+                            "message": 'model "m" not found, try pulling it first',
+                            "code": None,
+                        }
+                    },
+                }
+            },
+            UnknownModel,
+        ),
+        (
+            {"error": {"status": 404, "body": {"message": "The model `m` does not exist."}}},
+            UnknownModel,
+        ),
     ],
 )
 def test_failures(bench: Bench, answer: Any, error: type[ProviderError]) -> None:

@@ -61,6 +61,7 @@ READ: dict[str, Callable[[bytes], bytes]] = {
     "more behind the end": lambda ok: whole(ok + b'data: {"a": 1}\n\n' + ok),
 }
 REDIRECT = status(b"308 Moved", more=b"Location: https://me:pw@evil.example/v1?k=1\r\n")
+EMPTY = "{id} sent an empty answer: its own log may say why"
 NO_API = ": is {key} the address of the API?"
 FAILS = {
     "a redirect": (
@@ -91,8 +92,13 @@ FAILS = {
         "the answer of {id} could not be read: Unterminated string starting at: "
         "line 1 column 23 (char 22)",
     ),
-    "nothing": (whole(b""), "the answer of {id} ended early"),
-    "no content": (b"HTTP/1.1 204 No Content\r\n\r\n", "the answer of {id} ended early"),
+    "no such path in JSON": (
+        status(b"404 Not Found", b'{"detail":"Not Found"}'),
+        "{id} answered 404: Not Found" + NO_API,
+    ),
+    "nothing": (whole(b""), EMPTY),
+    "comments alone": (whole(b": hi\n\n: ho\n\n"), EMPTY),
+    "no content": (b"HTTP/1.1 204 No Content\r\n\r\n", EMPTY),
     "less than announced": (
         OK_HEAD + b"Content-Length: 99\r\n\r\n: hi\n\n",
         "the answer of {id} broke off: the connection broke",
