@@ -71,7 +71,7 @@ class Upkeep:
         self._ids = ids
         folder, path = roots.data.path / "snapshots", env.get("PATH", os.defpath)
         left_alone = partial(left_out, roots, home, settings)
-        self.snapshots = Snapshots(folder, path, clock, left_alone, MARKER)
+        self.snapshots = Snapshots(folder, path, clock, left_alone, MARKER, home)
         forgetting = delete_snapshots.Snapshots(folder, path, self.snapshots.gates.enter)
         self._deletes = Deletes(places_of(roots, MARKER), forgetting, clock)
         self._collector: Collector | None = None

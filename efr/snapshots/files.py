@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from efr.base.files import make_private_dir, write_atomic
 from efr.snapshots.choice import below
+from efr.snapshots.outer import outer_patterns
 
 UNBORN: Final = "ref: refs/heads/none\n"  # no commit to compare with yet
 _CONFIG: Final = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
@@ -58,10 +59,11 @@ def store_of(folder: Path, root: str) -> StoreFiles:
     return StoreFiles(real, folder / f"{root_id}.git")
 
 
-def prepare(files: StoreFiles, left_alone: Sequence[str]) -> None:
+def prepare(files: StoreFiles, left_alone: Sequence[str], home: str | None) -> None:
     """Makes what is missing and removes what a killed git left. Inside the store's gate.
 
-    `left_alone`: absolute paths that no snapshot looks into. Raises OSError.
+    `left_alone`: absolute paths that no snapshot looks into; `home`: a repository there, or above
+    it, says nothing of the directories in it. Raises OSError.
     """
     git = files.git
     make_private_dir(git.parent)
@@ -73,7 +75,7 @@ def prepare(files: StoreFiles, left_alone: Sequence[str]) -> None:
     os.utime(files.name)  # the collection takes this for the time of the last use
     if not (git / "HEAD").exists():
         write_atomic(git / "HEAD", UNBORN.encode())
-    write_if_new(git / "info" / "exclude", _excludes(files.root, left_alone))
+    write_if_new(git / "info" / "exclude", _excludes(files.root, left_alone, home))
     remove_leftovers(files)
 
 
@@ -151,9 +153,10 @@ def _unlink(path: Path) -> None:
 # What is never looked at ----------------------------------------------------------------------
 
 
-def _excludes(root: str, left_alone: Sequence[str]) -> bytes:
-    """The project's own patterns, then the paths that are left alone."""
-    own = _project_excludes(root)
+def _excludes(root: str, left_alone: Sequence[str], home: str | None) -> bytes:
+    """The project's own patterns or those of the repository around it, then the paths that are left
+    alone."""
+    own = _project_excludes(root) or outer_patterns(root, home, _small, _project_excludes)
     paths = sorted(below(root, left_alone))
     lines = [b"/" + os.fsencode(_literal(path)) for path in paths if "\n" not in path]
     return b"\n".join([own.rstrip(b"\n"), *lines, b""]).lstrip(b"\n")
@@ -176,6 +179,10 @@ def _project_excludes(root: str) -> bytes:
     except (OSError, ValueError):
         return b""
     return _read_or_nothing(os.path.join(git, "info", "exclude"), _EXCLUDE_BYTES)
+
+
+def _small(path: str) -> bytes:
+    return _read_or_nothing(path, _EXCLUDE_BYTES)
 
 
 def _read_or_nothing(path: str, most: int) -> bytes:

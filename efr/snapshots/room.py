@@ -45,15 +45,18 @@ class Snapshots:
         clock: Clock,
         left_alone: Callable[[], Sequence[str]],
         marker: str,
+        home: str | None = None,
     ) -> None:
         """`path`: where git is looked for. `left_alone`: absolute paths that no snapshot holds,
-        such as efr's own folders. `marker`: likewise, a file at a directory's top."""
+        such as efr's own folders. `marker`: likewise, a file at a directory's top. `home`: a
+        repository there ignores nothing for the directories in it."""
         self.folder = folder
         self.gates = Gates()
         self._path = path
         self._clock = clock
         self._left_alone = left_alone
         self._marker = marker
+        self._home = None if home is None else os.path.realpath(home)
         self._lock = Lock()  # "snapshots": the two below
         self._known: dict[str, Known] = {}
         self._paused: dict[str, tuple[float, str]] = {}  # until when, and why
@@ -99,7 +102,7 @@ class Snapshots:
         with self.gates.enter(store.git.name):
             try:
                 if not store.git.exists():
-                    disk.prepare(store, self._left_alone())
+                    disk.prepare(store, self._left_alone(), self._home)
                 commit = write_snapshot(store, snapshot, self._clock.now_us())
                 write_ref(store.git, f"refs/efr/{conversation_id}/{turn_id}/{phase}", commit)
             except OSError as exc:
@@ -172,7 +175,7 @@ class Snapshots:
             with self._lock:
                 self._known.pop(store.git.name, None)
         left_alone = self._left_alone()
-        disk.prepare(store, left_alone)
+        disk.prepare(store, left_alone, self._home)
         with self._lock:
             known = self._known.setdefault(store.git.name, Known())
         left = below(store.root, left_alone) | {self._marker}
