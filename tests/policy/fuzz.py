@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from efr.policy.lines.inner import all_programs, base_name
+from efr.policy.lines.split import LineWord
 from efr.policy.reader import RESERVED, SimpleCommand, read_line
 from efr.policy.structure import read_structure
 from efr.policy.syntax_tree import agrees
@@ -124,7 +125,7 @@ _UNSEEN: Final = re.compile(
     r"until|while|select|coproc|repeat|always|function|exec|\(\)|[#!\0]|=\(1|\[1\]|\$\["
     r"|\(e:|\(\+|COLUMNS='|noglob|nocorrect|time|command"
 )
-_UNSHOWN: Final = re.compile(r"[*?\[^~#{}$]")  # in a program: zsh chooses the name
+_UNSHOWN: Final = re.compile(r"[*?\[^~#$]")  # in a program: zsh chooses the name
 
 
 def missed(count: int, seed: int) -> tuple[int, list[str]]:
@@ -135,16 +136,34 @@ def missed(count: int, seed: int) -> tuple[int, list[str]]:
     lines = [line for line in Traps(seed).lines(count) if not _UNSEEN.search(line)]
     with tempfile.TemporaryDirectory(prefix="efr-fuzz-") as folder:
         recording = record(lines, OPTIONS[seed % 2], Path(folder), apart=True)
+        home = str(Path(folder) / "home")
     found: list[str] = []
     for line, ran in zip(lines, recording.lines, strict=True):
-        programs = [words[0] for words in all_programs(line, "/h")]
-        names = {name for one in programs for name in (one.text, base_name(one.text))}
-        if any(one.expansion or _UNSHOWN.search(one.text) for one in programs) or "" in names:
+        programs = all_programs(line, home)
+        first = [words[0] for words in programs]
+        if any(one.expansion or _UNSHOWN.search(one.text) or not one.text for one in first):
             continue
         # A redirection alone runs `cat`.
-        known = (one[0] for one in ran.commands if one[0] in PROGRAMS and one[0] != "cat")
-        found += [f"{line!r} ran {name!r}" for name in known if name not in names]
+        known = (one for one in ran.commands if one[0] in PROGRAMS and one[0] != "cat")
+        found += [f"{line!r} ran {words!r}" for words in known if not _has(programs, words, home)]
     return sum(len(ran.commands) for ran in recording.lines), found
+
+
+def _has(programs: Sequence[Sequence[LineWord]], words: Sequence[str], home: str) -> bool:
+    """Whether the program was found with each of its words, in whatever order."""
+    return any(
+        words[0] in (found[0].text, base_name(found[0].text))
+        and (
+            any(one.expansion or one.pattern_at is not None for one in found)
+            or set(words[1:]) - {""} <= {form for one in found for form in _homes(one.text, home)}
+        )
+        for found in programs
+    )
+
+
+def _homes(text: str, home: str) -> tuple[str, str]:
+    """`~` behind a sign is the home with some options."""
+    return text, re.sub(r"(?:\A|(?<=[=:]))~(?=[/:]|\Z)", home, text)
 
 
 def run(count: int, seed: int) -> tuple[int, list[str]]:

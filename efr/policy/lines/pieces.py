@@ -34,6 +34,13 @@ class LineWord(Struct, frozen=True):
         at = None if self.pattern_at is None else max(self.pattern_at - start, 0)
         return LineWord(self.text[start:], self.expansion, at)
 
+    def joined(self, other: LineWord) -> LineWord:
+        """Both as one word."""
+        at = self.pattern_at
+        if at is None and other.pattern_at is not None:
+            at = len(self.text) + other.pattern_at
+        return LineWord(self.text + other.text, self.expansion or other.expansion, at)
+
 
 class LineCommand(Struct, frozen=True):
     """One command that may run, and the files of its redirections."""
@@ -131,15 +138,14 @@ class OpenCommand(Struct):
         only_assigns = bool(texts) and all(map(ASSIGNMENT.match, texts))
         return not is_list and (only_assigns or not _SHELL_WORDS.isdisjoint(texts))
 
-    def kept_over(self, brace: Brace, *, touches: bool) -> list[list[LineWord]]:
-        """The words of every command that goes on when the brace is plain text.
+    def kept_over(self, sign: LineWord, *, touches: bool) -> list[list[LineWord]]:
+        """The words of every command that goes on when the sign ends none.
 
-        `touches`: the end of the last word.
+        `touches`: the sign belongs to the last word.
         """
         own = [list(self.words)] if self.words else []
         for words in (*self.kept, *own):
-            last = words.pop() if touches else LineWord("")
-            words.append(replace(last, text=last.text + str(brace)))
+            words.append(words.pop().joined(sign) if touches and words else sign)
         return [*self.kept, *own]
 
     def done(self) -> LineCommand:

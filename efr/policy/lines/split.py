@@ -26,6 +26,7 @@ MOST_STEPS: Final = 3000  # parts of words, blanks, operators: what is split in 
 _BREAKS: Final = frozenset(" \t\n;&|<>(){}`")
 _ENDS: Final = frozenset("\n;&|")  # of a command, wherever they stand outside quotes
 _BEFORE_BRACE: Final = frozenset(" \t\n;&|<>()`")  # what a brace of a group may stand beside
+_PATTERN_GROUP: Final = LineWord("", pattern_at=0)  # `(a|b)` in a word, or a group
 _MOST_KEPT: Final = 8  # commands that may go on behind a brace; real lines have one or two
 _PATTERN: Final = frozenset("*?[~^#")
 _HOME: Final = re.compile(r"~(?=[/\s;&|<>(){}`]|\Z)|\$(?:HOME\b|\{HOME\})(?=[/\s\"';&|<>(){}`]|\Z)")
@@ -165,7 +166,7 @@ class _Splitter:
         elif sign == "(":
             if self._text.startswith("((", self._at):
                 self._read_behind_arithmetic()
-            self._end_command()
+            self._end_command(_PATTERN_GROUP)
             self._open("group", 1)
             self.opaque = True
         elif sign == ")":
@@ -197,7 +198,7 @@ class _Splitter:
                 self._read_again(self._text[self._at + 1 :], is_document=False)
             self._word().add_brace(Brace.OPEN)
         else:
-            self._end_command(Brace.OPEN if sign == "{" else Brace.CLOSE)
+            self._end_command(LineWord(sign))
         self._at += 1
 
     def _plain(self, sign: str) -> None:
@@ -451,18 +452,20 @@ class _Splitter:
             self._close()
         self._close()
 
-    def _end_command(self, brace: Brace | None = None) -> None:
-        """`brace`: what ends it; with other options of zsh the words before and behind are one."""
+    def _end_command(self, sign: LineWord | None = None) -> None:
+        """`sign`: what ends it, or else is a part of a word, so that the words go on behind it."""
         command = self._command
         touches = command.word is not None and command.target == "words"
         done = command.done()
         if done.words or done.reads or done.writes:
             self.commands.append(done)
         self.cut = self.cut or command.cut or len(command.kept) > _MOST_KEPT
-        kept = command.kept if brace is None else command.kept_over(brace, touches=touches)
-        if brace is None:
-            self.commands += [LineCommand(tuple(words)) for words in kept]
-        self._command = OpenCommand(kept=[] if brace is None else kept)
+        kept: list[list[LineWord]] = []
+        if sign is None:
+            self.commands += [LineCommand(tuple(words)) for words in command.kept]
+        else:
+            kept = command.kept_over(sign, touches=touches)
+        self._command = OpenCommand(kept=kept)
 
 
 def _end_of(document: re.Match[str], text: str, at: int) -> re.Match[str] | None:

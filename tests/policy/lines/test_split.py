@@ -29,7 +29,7 @@ def words(line: str) -> list[list[str]]:
         ("echo ${x:-$(cat a)} b", [["cat", "a"], ["echo", "x:-", "b"]]),
         ("echo \"${x:-it's}\"; cat a", [["echo", "x:-it's"], ["cat", "a"]]),
         ("diff <(cat a) >(cat b) c", [["cat", "a"], ["cat", "b"], ["diff", "", "", "c"]]),
-        ("cat =(cat a)", [["cat", "="], ["cat", "a"]]),
+        ("cat =(cat a)", [["cat", "="], ["cat", "a"], ["cat", "="]]),
         ("echo $((1+1)) x", [["x"], ["1+1"], ["echo", "", "x"]]),
         ("cat ~/a $HOME/b ${HOME}/c \"$HOME/d\" \"$HOME\"/e ~", [
             ["cat", f"{HOME}/a", f"{HOME}/b", f"{HOME}/c", f"{HOME}/d", f"{HOME}/e", HOME]]),
@@ -67,6 +67,11 @@ def test_commands(line: str, expected: list[list[str]]) -> None:
         ("r{m,x} a", [["rm", "rx", "a"]]),
         ("for i in {1..2}; do rm $i; done", [["for", "i", "in", "1", "2"], ["do", "rm", "i"],
                                              ["done"]]),
+        # a pattern or a list in parentheses ends no command either
+        ("cat (a|b) ~/a", [["cat"], ["a"], ["b"], [f"{HOME}/a"], ["cat", "", f"{HOME}/a"]]),
+        ("cat *(.) a; ls", [["cat", "*"], ["."], ["a"], ["cat", "*", "a"], ["ls"]]),
+        ("for f (a b) rm x", [["for", "f"], ["a", "b"], ["rm", "x"],
+                              ["for", "f", "", "rm", "x"]]),
         # braces that may be a group as well
         ("{ls a}", [["ls", "a"], ["ls", "a}"]]),
         ("ls a}b }c d", [["ls", "a}b", "}c", "d"]]),
@@ -77,7 +82,7 @@ def test_commands(line: str, expected: list[list[str]]) -> None:
                          ["if", "x", "{rm", "a}"]]),
     ],
 )  # fmt: skip
-def test_braces(line: str, expected: list[list[str]]) -> None:
+def test_braces_and_parentheses(line: str, expected: list[list[str]]) -> None:
     assert sorted(words(line)) == sorted(expected)
 
 
