@@ -10,7 +10,6 @@ import re
 from typing import Final, Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from efr.policy.lines.braces import Brace, Part, TooManyNames, names_of
 
