@@ -74,6 +74,11 @@ class Roots(NamedTuple):
         return self.data.path / "scratch"
 
     @property
+    def snapshots(self) -> Path:
+        """Shadow git stores."""
+        return self.data.path / "snapshots"
+
+    @property
     def write_journal(self) -> Path:
         """Which files a call is writing, for the start after a stop in the middle."""
         return self.state.path / "write-journal"

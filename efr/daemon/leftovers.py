@@ -26,6 +26,9 @@ def remove(roots: Roots, before_us: int) -> None:
     nobody can reach any more."""
     if roots.daemon_json.exists():  # an efrd that stops in order removes it
         end_started_below(roots.zsh, 0)
+        # A git of a snapshot would go on beside ours. It alone has its home there; a user who looks
+        # into a store may have named it in another variable.
+        end_started_below(roots.snapshots, 0, "HOME")
     listener.remove_leftovers(roots.runtime.path, before_us)
     for folder in (roots.data.path, roots.state.path, roots.runtime.path, roots.secrets):
         for rest in folder.glob(f".*{TEMPORARY_SUFFIX}"):

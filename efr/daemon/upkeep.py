@@ -69,7 +69,7 @@ class Upkeep:
         self._settings = settings
         self._clock = clock
         self._ids = ids
-        folder, path = roots.data.path / "snapshots", env.get("PATH", os.defpath)
+        folder, path = roots.snapshots, env.get("PATH", os.defpath)
         left_alone = partial(left_out, roots, home, settings)
         self.snapshots = Snapshots(folder, path, clock, left_alone, MARKER, home)
         forgetting = delete_snapshots.Snapshots(folder, path, self.snapshots.gates.enter)

@@ -76,27 +76,28 @@ def _still(known: list[Stray]) -> list[Stray]:
     return _with_all_below((one for one in every if (one.pid, one.start) in starts), every)
 
 
-def started_below(directory: Path) -> list[Stray]:
+def started_below(directory: Path, variable: str = "") -> list[Stray]:
     """What the shells of this directory started, and all below it; not this process, nor one that
-    it descends from."""
+    it descends from. A process is known by its environment: a variable, this one or any, leads
+    below the directory."""
     every = _processes()
     ours = {one.pid: one for one in every}
     above, pid = set[int](), os.getpid()
     while pid in ours and pid not in above:
         above.add(pid)
         pid = ours[pid].parent
-    mark = b"=" + os.fsencode(directory) + b"/"
+    mark = os.fsencode(f"{variable}={directory}/")
     marked = (one for one in every if one.pid not in above and mark in _environment(one.pid))
     return [one for one in _with_all_below(marked, every) if one.pid not in above]
 
 
-def end_started_below(directory: Path, grace_s: float) -> int:
+def end_started_below(directory: Path, grace_s: float, variable: str = "") -> int:
     """Kills them when they do not end within the grace. Returns how many were killed. Blocks."""
-    found = started_below(directory)
+    found = started_below(directory, variable)
     if not found:
         return 0
     _wait_gone(found, grace_s)
-    return _end(lambda: started_below(directory))
+    return _end(lambda: started_below(directory, variable))
 
 
 def _end(find: Callable[[], list[Stray]]) -> int:

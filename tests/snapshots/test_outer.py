@@ -51,7 +51,7 @@ def ignored(top: Path, root: Path, excludes: Path | None = None) -> set[str]:
 
 
 def is_ignored(top: Path, root: Path) -> bool:
-    command = ["git", "check-ignore", "-q", "--no-index", root.relative_to(top)]
+    command = ["git", "check-ignore", "-q", "--no-index", str(root.relative_to(top))]
     return subprocess.run(command, cwd=top, env=GIT, check=False).returncode == 0
 
 
@@ -67,7 +67,7 @@ def test_patterns_from_outside_mean_the_same_inside(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
     for folder in (top, alone):
         subprocess.run(["git", "init", "-q", folder], env=GIT, check=True)
-    cases = [([pattern], []) for pattern in PATTERNS]
+    cases: list[tuple[list[str], list[str]]] = [([pattern], []) for pattern in PATTERNS]
     cases += [(["packages/**", "!packages/app"], [])]  # all is ignored, the folder itself is not
     cases += [(source.sample(PATTERNS, 4), source.sample(PATTERNS, 2)) for _ in range(60)]
     hidden = 0
