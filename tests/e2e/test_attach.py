@@ -109,6 +109,14 @@ def test_vim(efr: Connection, daemon: Daemon, server: ModelServer) -> None:
             terminal.wait_for(lambda t: len(numbers(t)) == 8)  # the last to ask decides
             terminal.type("\x1b")
             terminal.wait_for(lambda t: len(numbers(t)) == 18)  # or to type
+            # The other one shows a part: its edges are not those of the screen.
+            terminal.type(":echo 'below it'\r")
+            terminal.wait_for("below it")
+            terminal.type("G")
+            other.wait_for(lambda t: last_row(t) == "line 199" and len(numbers(t)) == 10)
+            assert b"below it" not in other.raw
+            terminal.type("gg6G")
+            other.wait_for(lambda t: "new words" in t.text)
             other.type(DETACH)
         terminal.resize(50, 9)
         terminal.wait_for(lambda t: len(numbers(t)) == 7 and "new words" in t.text)

@@ -24,19 +24,29 @@ _Style = tuple[t.Color | None, t.Color | None, bool, bool, bool, bool]
 
 
 def paint(shown: t.ScreenSnapshot, columns: int, rows: int) -> bytes:
-    """Draws it from an unknown state, and leaves the cursor where it is there."""
+    """Draws it from an unknown state, and leaves the cursor where it is there. Of a screen that is
+    larger than the window the part with the cursor shows."""
     out = [_BEGIN]
-    for y, row in enumerate(shown.rows[:rows]):
-        if row.cells:
-            out.append(f"\x1b[{y + 1};1H{_row(row.cells[:columns], columns)}")
     cursor = shown.cursor
+    top, left = max(cursor.row - rows + 1, 0), max(cursor.col - columns + 1, 0)
+    for y, row in enumerate(shown.rows[top : top + rows]):
+        if cells := _part(row.cells, left, columns):
+            out.append(f"\x1b[{y + 1};1H{_row(cells, columns)}")
     # All off first: to end one way of the mouse ends the others, in xterm and those like it.
     keys = [f"\x1b[?{';'.join(map(str, KEY_MODES))}l"]
     keys += [f"\x1b[?{mode}h" for mode in KEY_MODES if mode in shown.modes]
     keys.append("\x1b=" if KEYPAD in shown.modes else "\x1b>")
-    place = f"\x1b[{min(cursor.row, rows - 1) + 1};{min(cursor.col, columns - 1) + 1}H"
+    place = f"\x1b[{cursor.row - top + 1};{cursor.col - left + 1}H"
     end = ("" if cursor.hidden else "\x1b[?25h") + "\x1b[?2026l"
     return "".join([*out, _END, *keys, place, end]).encode()
+
+
+def _part(cells: tuple[t.Cell, ...], left: int, columns: int) -> tuple[t.Cell, ...]:
+    """The cells of a row from a column on; half of a wide character becomes a blank."""
+    part = cells[left : left + columns]
+    if left and part and cells[left - 1].wide:
+        return (t.Cell(text=""), *part[1:])
+    return part
 
 
 def _row(cells: tuple[t.Cell, ...], columns: int) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from efr.base.clock import Clock
 from efr.cli.attach.paint import paint
 from efr.cli.attach.passing import Passing
 from efr.cli.attach.typed import Typed
@@ -25,6 +26,7 @@ from efr.wire import types as t
 
 _MOST_KEYS: Final = 64 << 10  # bytes that wait for efrd; more stay in the terminal
 _ONE_WRITE: Final = 32 << 10
+_REPAINT_S: Final = 0.1  # between two paints of a screen that is larger than the window
 
 
 class End(Struct, frozen=True):
@@ -38,14 +40,17 @@ class End(Struct, frozen=True):
 class Session:
     """A terminal that shows one PTY."""
 
-    def __init__(self, connection: Connection, pty_id: str, window: Window) -> None:
+    def __init__(self, connection: Connection, pty_id: str, window: Window, clock: Clock) -> None:
         self._connection = connection
         self._pty_id = pty_id
         self._window = window
+        self._clock = clock
         self._passing = Passing()
         self._drawn = 0  # the offset behind what the terminal shows
         self._size: tuple[int, int] = (0, 0)  # of the PTY, as last told
+        self._own_size: tuple[int, int] = (0, 0)  # what efrd made of the window's
         self._wants_size = True  # the window has another one than it asked for last
+        self._repaint_at: float | None = None  # monotonic
         self._typed = Typed()
         self._keys = bytearray()
         self._leaving = False
@@ -60,7 +65,7 @@ class Session:
             waits = [signals.fileno(), self._connection.fileno()]
             if len(self._keys) < _MOST_KEYS:
                 waits.append(self._window.keys)
-            ready, _, _ = select.select(waits, [], [])
+            ready, _, _ = select.select(waits, [], [], self._wait_s())
             if signals.fileno() in ready and (end := self._take_signals(signals)):
                 return end
             if self._connection.fileno() in ready:
@@ -72,6 +77,12 @@ class Session:
             self._send()
         return End("detached")
 
+    def _wait_s(self) -> float | None:
+        """How long until something is due by itself."""
+        return (
+            None if self._repaint_at is None else max(0, self._repaint_at - self._clock.monotonic())
+        )
+
     # Keys and signals.
 
     def _take_keys(self) -> End | None:
@@ -82,7 +93,7 @@ class Session:
             return End("detached")
         keys, self._leaving = self._typed.take(typed)
         self._keys += keys
-        if keys and self._size != self._window.size:
+        if keys and self._size != self._own_size:
             self._wants_size = True  # another window changed it; who types decides
         return None
 
@@ -108,12 +119,15 @@ class Session:
             "pty.attach", pty_id=self._pty_id, since_seq=since, scrollback_rows=0
         )
         self._passing.restart()
+        self._repaint_at = None
         self._stream = self._connection.start("pty.attach", params)
         if older:
             self._connection.cancel(older)
 
     def _send(self) -> None:
         """What waits and may go."""
+        if self._repaint_at is not None and self._clock.monotonic() >= self._repaint_at:
+            self._attach(None)
         if self._wants_size and not self._resize:
             self._wants_size = False
             self._size = columns, rows = self._window.size
@@ -131,7 +145,10 @@ class Session:
     def _take(self, reply: Reply) -> End | None:
         if reply.id == self._write and (reply.ended or reply.error):
             self._write = 0
-        elif reply.id == self._resize and (reply.ended or reply.error):
+        elif reply.id == self._resize and not (reply.ended or reply.error):
+            given = self._connection.typed("pty.resize", reply.item).size
+            self._own_size = (given.cols, given.rows)
+        elif reply.id == self._resize:
             self._resize = 0
             self._attach(None)  # the terminal and efrd may cut their screens differently
         elif reply.id == self._stream:
@@ -160,9 +177,19 @@ class Session:
             self._passing.painted(shown.alternate_screen)
         elif isinstance(item, m.PtyOutput):
             self._drawn = item.seq + len(item.data)
+            if self._is_larger:
+                if self._repaint_at is None:
+                    self._repaint_at = self._clock.monotonic() + _REPAINT_S
+                return
             was_stale = self._passing.is_stale
             self._window.draw(self._passing.feed(item.data))
             if self._passing.is_stale and not was_stale:
                 self._attach(None)
         elif self._size != (item.size.cols, item.size.rows) and not self._resize:
             self._attach(None)
+
+    @property
+    def _is_larger(self) -> bool:
+        """Whether the window shows a part of the screen: output would be drawn at its edges."""
+        columns, rows = self._window.size
+        return self._size[0] > columns or self._size[1] > rows

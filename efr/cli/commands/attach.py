@@ -28,7 +28,7 @@ def attach(run: Run) -> int:
         pty_id = _pty(connection, _conversation(run, connection).id)
         with Signals() as signals, Window() as window:
             try:
-                end = Session(connection, pty_id, window).run(signals)
+                end = Session(connection, pty_id, window, run.clock).run(signals)
             except TerminalGone:
                 end = End("signal", signal.SIGHUP)
     return _over(run, end)
@@ -70,6 +70,8 @@ def _over(run: Run, end: End) -> int:
     if end.signal:
         die_of(end.signal)
     if end.refused is not None:
+        if end.refused.code == t.ErrorCode.CANCELLED:
+            raise CommandError("efrd was stopped, and the hidden shell with it")
         raise end.refused
     run.note("the hidden shell ended" if end.why == "shell" else "detached; efr attach comes back")
     return DONE

@@ -170,6 +170,33 @@ def test_the_ways_of_the_mouse_are_set_when_all_are_off() -> None:
 
 
 @pytest.mark.parametrize(
+    ("row", "col", "shown", "at"),
+    [
+        (0, 0, ["0漢0", "1漢1"], (0, 0)),
+        (1, 3, ["0漢0", "1漢1"], (1, 3)),
+        (3, 1, ["2漢2", "3漢3"], (1, 1)),
+        (2, 4, ["漢1a", "漢2a"], (1, 3)),
+        (0, 5, [" 0ab", " 1ab"], (0, 3)),  # the half of a wide character is a blank
+    ],
+)
+def test_of_a_larger_screen_the_part_with_the_cursor_shows(
+    row: int, col: int, shown: list[str], at: tuple[int, int]
+) -> None:
+    def line(name: str) -> t.RowCells:
+        wide = (t.Cell(text="漢", wide=True), t.Cell(text=""))
+        return t.RowCells(cells=(t.Cell(text=name), *wide, *cells(f"{name}ab")))
+
+    snapshot = t.ScreenSnapshot(
+        size=t.Size(cols=6, rows=4),
+        cursor=t.CursorPos(row=row, col=col),
+        rows=tuple(line(str(n)) for n in range(4)),
+    )
+    screen = drawn(snapshot, 4, 2)
+    assert [text.rstrip() for text in screen.display] == shown
+    assert (screen.cursor.y, screen.cursor.x) == at
+
+
+@pytest.mark.parametrize(
     ("text", "is_lost"),
     [
         ("a", False),
