@@ -16,7 +16,7 @@ Request: POST <base>/chat/completions with `stream`; `Authorization: Bearer` onl
   (freeform text or broken JSON goes as `{"input": …}`). Its result is a `tool` message right
   behind, in the order of the calls; a failed one starts with `Error: `; an open call gets a
   failed one. Images are `image_url` parts with a data URL. Reasoning is not sent back
-  but where the server asks for it.
+  but where the server asks for it; the `extra_content` of a call is, as it came.
 
 Stream, `choices[0].delta` (or `.message` of a server that answers in one piece):
 - `content`, `refusal` (text or a list of text parts): text. `reasoning_content`, else

@@ -5,7 +5,7 @@ Pure. The mapping is written down in chat_completions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -15,6 +15,7 @@ from efr.providers.canonical import (
     Block,
     ImageBlock,
     Json,
+    Message,
     ReasoningBlock,
     Request,
     TextBlock,
@@ -22,6 +23,7 @@ from efr.providers.canonical import (
     ToolDefinition,
     ToolResultBlock,
 )
+from efr.providers.chat_stream import EXTRA_MEMBER
 from efr.providers.provider_json import NotJson, compact, parse
 from efr.providers.withdrawn import NOT_ANSWERED, offered_names, show_withdrawn
 
@@ -62,7 +64,8 @@ def chat_messages(request: Request, returns_reasoning: bool = False) -> Iterator
     shown = show_withdrawn(request.messages, offered_names(request.tools))
     open_ids: list[str] = []
     for role, group in groupby(shown, key=lambda message: message.role):
-        blocks = [block for message in group for block in message.content]
+        messages = list(group)
+        blocks = [block for message in messages for block in message.content]
         if role == "user":
             yield from _results(blocks, open_ids)
             open_ids = []
@@ -70,7 +73,7 @@ def chat_messages(request: Request, returns_reasoning: bool = False) -> Iterator
         else:
             calls = [block for block in blocks if isinstance(block, ToolCallBlock)]
             open_ids = [call.call_id for call in calls]
-            yield from _assistant(blocks, calls, returns_reasoning)
+            yield from _assistant(blocks, calls, _extras(messages), returns_reasoning)
     yield from _results([], open_ids)
 
 
@@ -93,12 +96,26 @@ def _user(blocks: Sequence[Block]) -> Iterator[ChatMessage]:
         yield {"role": "user", "content": _BLANK_LINE.join(texts)}
 
 
+def _extras(messages: Sequence[Message]) -> Mapping[str, Json]:
+    """What the server gave along with its calls, by call id."""
+    extras: dict[str, Json] = {}
+    for message in messages:
+        raw = message.provider_raw
+        given = raw.get(EXTRA_MEMBER) if isinstance(raw, dict) else None
+        if isinstance(given, dict):
+            extras |= given
+    return extras
+
+
 def _assistant(
-    blocks: Sequence[Block], calls: Sequence[ToolCallBlock], returns_reasoning: bool
+    blocks: Sequence[Block],
+    calls: Sequence[ToolCallBlock],
+    extras: Mapping[str, Json],
+    returns_reasoning: bool,
 ) -> Iterator[ChatMessage]:
     message: ChatMessage = {"role": "assistant", "content": _BLANK_LINE.join(_texts(blocks))}
     if calls:
-        message["tool_calls"] = [_call(call) for call in calls]
+        message["tool_calls"] = [_call(call, extras.get(call.call_id)) for call in calls]
     elif not message["content"]:
         return
     if returns_reasoning:
@@ -116,9 +133,10 @@ def _image(block: ImageBlock) -> Json:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def _call(block: ToolCallBlock) -> Json:
+def _call(block: ToolCallBlock, extra: Json) -> Json:
     function = {"name": block.name, "arguments": _arguments(block)}
-    return {"type": "function", "id": block.call_id, "function": function}
+    more = {EXTRA_MEMBER: extra} if extra else {}
+    return {"type": "function", "id": block.call_id, "function": function, **more}
 
 
 def _arguments(block: ToolCallBlock) -> str:

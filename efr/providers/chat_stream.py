@@ -39,6 +39,7 @@ _STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "content_filter": "content_filter",
 }
 _REASONING_MEMBERS: Final = ("reasoning_content", "reasoning")
+EXTRA_MEMBER: Final = "extra_content"
 _LEGACY: Final = "function_call"  # the member before `tool_calls`, with room for one call
 _NO_ARGUMENTS: Final = "{}"
 
@@ -51,6 +52,7 @@ class _Call(Struct):
     call_id: str = ""
     name: str = ""
     collected: str = ""
+    extra: Json = None  # opaque to us; Gemini wants its signature back with the call
 
     @property
     def started(self) -> bool:
@@ -124,6 +126,7 @@ class ChatReader:
         call = self._find(entry, position, bool(function.get("name")))
         call.given_id = call.given_id or _text(entry.get("id"))
         call.name = call.name or _text(function.get("name"))
+        call.extra = entry.get(EXTRA_MEMBER) or call.extra
         piece = function.get("arguments")
         text = piece if isinstance(piece, str) else "" if piece is None else compact(piece)
         call.collected += text
@@ -176,7 +179,9 @@ class ChatReader:
             yield UsageEvent(self._usage)
         fallback: StopReason = "tool_use" if self._calls else "end_turn"
         self.finished = True
-        yield Done(_STOP_REASONS.get(self._reason or "", fallback))
+        extras = {call.call_id: call.extra for call in self._calls if call.extra}
+        raw: Json = {EXTRA_MEMBER: extras} if extras else None
+        yield Done(_STOP_REASONS.get(self._reason or "", fallback), raw)
 
 
 def read_usage(usage: Event) -> CallUsage:

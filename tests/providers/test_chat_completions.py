@@ -28,6 +28,8 @@ from efr.providers.canonical import (
     ToolDefinition,
     ToolResultBlock,
     UsageEvent,
+    decode_message,
+    encode_message,
     fold,
 )
 from efr.providers.chat_request import BodyForm, build_body
@@ -387,6 +389,24 @@ def test_a_call_that_is_told_in_both_forms_is_one_call() -> None:
             for name, text in pieces
         ]
     ) == [ToolCallBlock("x", "a", {"n": 1})]
+
+
+def test_what_a_server_gives_along_with_a_call_goes_back_with_it() -> None:
+    signed = {"google": {"thought_signature": "c2lnbmVk"}}
+    answer = fold(
+        read(
+            delta(tool_calls=[piece('{"n"', "shell", id="x", index=0, extra_content=signed)]),
+            delta(tool_calls=[piece(":1}", index=0), piece("{}", "shell", id="y", index=1)]),
+            delta("tool_calls"),
+            "[DONE]",
+        )
+    ).message
+    stored = decode_message(encode_message(answer))
+
+    _, said, *_ = messages(user("go"), stored)
+    assert [call.get("extra_content") for call in said["tool_calls"]] == [signed, None]
+    _, said, *_ = messages(user("go"), stored.without_raw())
+    assert all("extra_content" not in call for call in said["tool_calls"])
 
 
 @pytest.mark.parametrize("arguments", ["", " "])
