@@ -6,7 +6,7 @@ export EFR_VENV := $(VENV)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint types contract pytest bench bless schema picture corpus fuzz kills \
+.PHONY: help run test check lint types contract pytest bench bless schema picture corpus fuzz kills talks \
 	test-local-model test-typescript install clean prepare-run prepare-test
 
 help: ## list the targets
@@ -74,6 +74,11 @@ kills: prepare-test ## kill the daemon, and the store alone, at KILLS=200 random
 	@EFR_KILLS=$(KILLS) $(PY) -m pytest tests/daemon/test_kill.py \
 		tests/store/test_faults.py::test_killed_at_any_moment_what_was_answered_is_there_once \
 		--timeout 1800
+
+STEPS ?= 300
+talks: prepare-test ## long talks of STEPS=300 steps in small windows, over each of the three model APIs
+	@EFR_TALK_STEPS=$(STEPS) EFR_TALK_APIS="openai-api anthropic-api compatible" \
+		$(PY) -m pytest tests/daemon/test_long_talk.py --timeout 1800
 
 test-local-model: prepare-test ## three turns against a real local model server (llama-cpp-python)
 	@scripts/local-model
