@@ -29,12 +29,9 @@ from tests.harness.raw_client import RawClient, connected
 ROOT = Path(__file__).parents[2]
 START_LIMIT_S = 30.0  # a machine under load; a healthy start takes well under a second
 STOP_LIMIT_S = 30.0
-# Becomes efrd, and dies with the thread that started it: no test leaves a daemon behind.
-_LAUNCH = """
-import ctypes, os, sys
-ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)  # PR_SET_PDEATHSIG
-os.execv(sys.argv[1], sys.argv[1:])
-"""
+# Becomes efrd, and dies with the thread that started it: no test leaves a daemon behind. By its
+# path: a test's daemon may have another PATH.
+_LAUNCH = (shutil.which("setpriv") or "setpriv", "--pdeathsig", "KILL", "--")
 DEMO = '[model]\nprovider = "demo"\n'
 
 
@@ -126,7 +123,7 @@ class Daemon:
         command = [sys.executable, str(ROOT / "efrd.py"), *self.flags]
         with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-ISc", _LAUNCH, *command],
+                [*_LAUNCH, *command],
                 env=env,
                 cwd="/",
                 stdin=subprocess.DEVNULL,
