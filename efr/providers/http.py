@@ -108,8 +108,16 @@ class HttpAnswer:
         while chunk := self._read(self._client.wait_s(self._line.deadline)):
             yield chunk
 
-    def read_all(self, limit_bytes: int = BODY_LIMIT_BYTES) -> bytes:
-        """The whole body, then closed. Raises DecodeFailed above the limit."""
+    def read_all(
+        self, limit_bytes: int = BODY_LIMIT_BYTES, patience_s: float | None = None
+    ) -> bytes:
+        """The whole body, then closed.
+
+        Raises DecodeFailed above the limit, TransportFailed when it takes longer than patience_s.
+        """
+        if patience_s is not None:
+            ends = self._client.now() + patience_s
+            self._line.deadline = min(ends, self._line.deadline or ends)
         body = bytearray()
         with self:
             for chunk in self.chunks():
@@ -221,6 +229,10 @@ class HttpClient:
         for entry in entries:
             if entry not in fresh:
                 entry[1].close()
+
+    def now(self) -> float:
+        """The monotonic clock of its deadlines."""
+        return self._clock.monotonic()
 
     def wait_s(self, deadline: float | None) -> float:
         """How long the next read may block."""

@@ -26,6 +26,7 @@ SERVER_WAIT_MAX_S: Final = 60.0  # a longer wait is the user's to decide
 _WAIT_MAX_S: Final = 366 * 86400.0
 _BACKOFF_BASE_S: Final = 0.5
 _BACKOFF_MAX_S: Final = 8.0
+_ERROR_BODY_S: Final = 10.0  # how long the words of a refusal may take: the status says enough
 
 SAFE_TO_REPEAT: Final = frozenset({408, 429, 500, 502, 503, 504})  # for a GET
 NOT_ACTED_ON: Final = frozenset({408, 429, 503})  # for a POST
@@ -157,7 +158,7 @@ def refusal_of(answer: HttpAnswer, body: bytes) -> Refusal:
 def _error_body(answer: HttpAnswer) -> bytes:
     """What a refusal says; the status alone decides when that cannot be read."""
     try:
-        return answer.read_all()
+        return answer.read_all(patience_s=_ERROR_BODY_S)
     except (TransportFailed, DecodeFailed):
         return b""
 

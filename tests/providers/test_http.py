@@ -335,6 +335,21 @@ def test_a_deadline_ends_an_exchange_that_trickles(client: HttpClient) -> None:
     assert caught.value.cause == "the server was silent for too long"
 
 
+@pytest.mark.parametrize("deadline_s", [None, 60.0])
+def test_who_has_no_patience_reads_no_body_that_never_comes(
+    client: HttpClient, deadline_s: float | None
+) -> None:
+    def silent(connection: socket.socket) -> None:
+        read_head(connection)
+        connection.sendall(b"HTTP/1.1 400 No\r\nContent-Length: 9\r\n\r\nhalf")
+        connection.recv(1)
+
+    with server(silent) as port:
+        answer = client.send(get(port, deadline_s=deadline_s), Cancel())
+        with pytest.raises(TransportFailed, match="silent"):
+            answer.read_all(patience_s=0.05)
+
+
 @pytest.mark.parametrize("rubbish", [b"", b"SSH-2.0-x\r\n", b"HTTP/1.1 2x0 OK\r\n\r\n"])
 def test_an_answer_that_is_no_http_is_a_broken_connection(
     client: HttpClient, rubbish: bytes
