@@ -198,7 +198,7 @@ def test_three_hundred_turns_in_a_small_window(tmp_path: Path) -> None:
 
 
 def test_with_restarts_each_request_is_the_one_without(tmp_path: Path) -> None:
-    turns = 40
+    turns = 24
     whole, events = talk(tmp_path / "one", turns, ())
     again, _ = talk(tmp_path / "two", turns, range(1, turns))
     assert any(isinstance(event, ev.ConversationCompacted) for event in events)
