@@ -1,16 +1,15 @@
 """The front door of the agent: what the daemon's methods call.
 
-`Agent` owns the loaded conversations and the parts they share. Every method may be called from
-any handler thread, blocks until its change is on disk, and raises `Refusal` to say no. Nothing
-here runs a turn: a conversation's worker does.
+`Agent` owns the parts that conversations share; `loaded.py` keeps the conversations. Every method
+may be called from any handler thread, blocks until its change is on disk, and raises `Refusal` to
+say no. Nothing here runs a turn: a conversation's worker does.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import wait
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -30,7 +29,7 @@ from efr.agent.forms import (
     TURN_STEER,
 )
 from efr.agent.gate import Gate
-from efr.agent.history import is_away
+from efr.agent.loaded import Loaded
 from efr.agent.manual import await_answer
 from efr.agent.notices import Notices
 from efr.agent.place import Place
@@ -39,20 +38,27 @@ from efr.agent.prompts import Sending
 from efr.agent.receipts import Form, Receipts
 from efr.agent.refusals import refusing
 from efr.agent.report import report
-from efr.agent.routing import Routing, slot_row
+from efr.agent.routing import Routed, Routing, slot_row
 from efr.agent.services import Services
 from efr.agent.shell_life import of_first_shell
 from efr.agent.shell_stops import SHELL_INTERRUPT, shell_interrupt
 from efr.agent.slots import Continue, PickUp
 from efr.base.cancel import Cancel
-from efr.store import queries
 from efr.store.errors import DeletedConversation
 from efr.store.rows import ConversationRow
+from efr.wire import events as ev
 from efr.wire import methods as m
 from efr.wire import types as t
-from efr.wire.errors import Refusal, refuse
+from efr.wire.errors import Refusal
 
 R = TypeVar("R")
+
+
+class _Names(Protocol):
+    """Params that name a conversation."""
+
+    @property
+    def conversation_id(self) -> str: ...
 
 
 class Agent:
@@ -77,9 +83,7 @@ class Agent:
         )
         self._routing = Routing(ports, self.followers)
         self._routes = Gate()  # routed prompts, one after another
-        self._lock = threading.Lock()  # "agent": which conversations are loaded
-        self._loaded: dict[str, Conversation] = {}
-        self._stopping = False
+        self._loaded = Loaded(self._services)
 
     # Methods of the protocol ---------------------------------------------------------------
 
@@ -97,7 +101,7 @@ class Agent:
         return self._once(
             params.command_id,
             PROMPT_WITHDRAW,
-            lambda: requests.withdraw(self._open(params.conversation_id), params, caller),
+            lambda: self._in(params, lambda one: requests.withdraw(one, params, caller)),
         )
 
     def turn_interrupt(
@@ -107,7 +111,7 @@ class Agent:
         return self._once(
             params.command_id,
             TURN_INTERRUPT,
-            lambda: requests.interrupt(self._open(params.conversation_id), params, caller),
+            lambda: self._in(params, lambda one: requests.interrupt(one, params, caller)),
         )
 
     def turn_steer(self, params: m.TurnSteerParams, caller: Caller) -> m.TurnSteerResult:
@@ -115,7 +119,7 @@ class Agent:
         return self._once(
             params.command_id,
             TURN_STEER,
-            lambda: requests.steer(self._open(params.conversation_id), params, caller),
+            lambda: self._in(params, lambda one: requests.steer(one, params, caller)),
         )
 
     def approval_respond(
@@ -125,13 +129,14 @@ class Agent:
         return self._once(
             params.command_id,
             APPROVAL_RESPOND,
-            lambda: requests.answer(self._open(params.conversation_id), params, caller),
+            lambda: self._in(params, lambda one: requests.answer(one, params, caller)),
         )
 
     def input_respond(self, params: m.InputRespondParams, caller: Caller) -> None:
         """Types a line into a running command. Keeps no receipt."""
         with refusing():
-            inputs.input_respond(self._open(params.conversation_id), params, caller)
+            self._in(params, lambda one: inputs.input_respond(one, params, caller))
+            self._in(params, inputs.note_input)
 
     def presence_set(self, params: m.PresenceSetParams, caller: Caller) -> m.PresenceSetResult:
         """The user says whether they are there: for one conversation, or all with input."""
@@ -162,8 +167,8 @@ class Agent:
             raise NoModelsYet
 
         def run() -> m.ConversationCompactResult:
-            conversation = self._open(params.conversation_id)
-            return await_answer(requests.begin_compaction(conversation, params), cancel)
+            begun = self._in(params, lambda one: requests.begin_compaction(one, params))
+            return await_answer(begun, cancel)
 
         return self._once(params.command_id, CONVERSATION_COMPACT, run)
 
@@ -179,25 +184,21 @@ class Agent:
     def typed(self, conversation_id: str) -> None:
         """Keys went to a hidden shell by another way (`pty.write`): that is input too."""
         with refusing():
-            inputs.note_input(self._open(conversation_id))
+            self._loaded.use(conversation_id, inputs.note_input)
 
     def runs(self, conversation_id: str) -> bool:
         """Whether a turn or a compaction runs or waits there; its shell is not idle then."""
-        with self._lock:
-            loaded = self._loaded.get(conversation_id)
+        loaded = self._loaded.get(conversation_id)
         return loaded is not None and not loaded.state.idle
 
     def runs_full(self) -> bool:
         """Whether a turn runs in full mode anywhere."""
-        with self._lock:
-            states = [loaded.state for loaded in self._loaded.values()]
-        running = [state.running for state in states]
+        running = [loaded.state.running for loaded in self._loaded.all()]
         return any(one is not None and one.mode is t.Mode.FULL for one in running)
 
     def stop_compaction(self, conversation_id: str, limit_s: float) -> None:
         """Ends a compaction that the user asked for, and waits for its end."""
-        with self._lock:
-            loaded = self._loaded.get(conversation_id)
+        loaded = self._loaded.get(conversation_id)
         asked = None if loaded is None else loaded.stop_compaction()
         if asked is not None:
             wait([asked.reply], timeout=limit_s)
@@ -210,8 +211,7 @@ class Agent:
     def deleted(self, row: ConversationRow) -> None:
         """The conversation was deleted: nothing of it stays loaded, and the next prompt of its
         terminal starts a new one."""
-        with self._lock:
-            loaded = self._loaded.pop(row.id, None)
+        loaded = self._loaded.drop(row.id)
         if loaded is not None:
             loaded.stop()
             with loaded.state.lock:
@@ -224,10 +224,7 @@ class Agent:
         Waiting prompts stay for the next start. Returns the threads that missed the monotonic
         deadline. May be called twice.
         """
-        with self._lock:
-            self._stopping = True
-            loaded = list(self._loaded.values())
-        for conversation in loaded:
+        for conversation in self._loaded.stop():
             conversation.stop()
         return self._services.ports.workers.stop(deadline)
 
@@ -237,26 +234,8 @@ class Agent:
         with refusing():
             return self._services.receipts.with_receipt(command_id, form, run)
 
-    def _open(self, conversation_id: str) -> Conversation:
-        """The conversation, loaded when it is not. Raises `not_found`."""
-        with self._lock:
-            loaded = self._loaded.get(conversation_id)
-        if loaded is None:
-            away = self._services.ports.readers.read(lambda conn: _away(conn, conversation_id))
-            if away is None:
-                raise refuse(t.ErrorCode.NOT_FOUND, "there is no such conversation")
-            loaded = self._load(conversation_id, away=away)
-        return loaded
-
-    def _load(self, conversation_id: str, *, away: bool = False) -> Conversation:
-        with self._lock:
-            if self._stopping:
-                raise refuse(t.ErrorCode.CANCELLED, "efrd stops")
-            loaded = self._loaded.get(conversation_id)
-            if loaded is None:
-                loaded = Conversation(conversation_id, away, self._services)
-                self._loaded[conversation_id] = loaded
-            return loaded
+    def _in(self, params: _Names, fn: Callable[[Conversation], R]) -> R:
+        return self._loaded.use(params.conversation_id, fn)
 
     def _prompt_send(self, params: m.PromptSendParams, caller: Caller) -> m.PromptSendResult:
         prompts.check(params, caller)
@@ -267,10 +246,10 @@ class Agent:
         resolved = self._services.resolve(params.settings, remote=caller.remote)
         sending = Sending(params, caller, resolved.effective)
         if params.conversation_id is not None:
-            return prompts.queue(self._open(params.conversation_id), sending)
+            return self._loaded.use(params.conversation_id, lambda one: prompts.queue(one, sending))
         if params.context is None or sending.tty is None:
             head = prompts.created(self._services, sending)
-            return self._start(lambda new: prompts.queue(new, sending, [head]))
+            return self._loaded.begin(lambda new: prompts.queue(new, sending, [head]))
         place = self._services.ports.places.of(params.context.pwd)
         with self._routes.enter():
             try:
@@ -289,22 +268,26 @@ class Agent:
         routed = self._routing.route(context, tty, place, new_conversation=new)
         match routed.choice:
             case Continue(row=row):
-                result = prompts.queue(
-                    self._open(row.conversation_id),
-                    sending,
-                    told=routed.told,
-                    shell_dir=routed.shell_dir,
-                )
+                head: list[ev.Event] = []
+                result = self._queue(row.conversation_id, sending, head, routed)
             case PickUp(row=row):
                 head = prompts.head_of(routed, sending.caller)
-                result = prompts.queue(
-                    self._open(row.conversation_id), sending, head, routed.told, routed.shell_dir
-                )
+                result = self._queue(row.conversation_id, sending, head, routed)
             case _:
                 head = prompts.head_of(routed, sending.caller)
-                result = self._start(lambda new: prompts.queue(new, sending, head, routed.told))
+                result = self._loaded.begin(
+                    lambda new: prompts.queue(new, sending, head, routed.told)
+                )
         self._routing.routed(routed)
         return result
+
+    def _queue(
+        self, conversation_id: str, sending: Sending, head: list[ev.Event], routed: Routed
+    ) -> m.PromptSendResult:
+        return self._loaded.use(
+            conversation_id,
+            lambda one: prompts.queue(one, sending, head, routed.told, routed.shell_dir),
+        )
 
     def _resume(
         self, params: m.ConversationResumeParams, caller: Caller
@@ -313,31 +296,15 @@ class Agent:
         params = replace(params, context=context)
         asked = resume.begin(params, caller, self._services.ports.places)
         with self._routes.enter():
-            return resume.resume(self._routing, self._open(params.conversation_id), asked)
-
-    def _start(self, first: Callable[[Conversation], R]) -> R:
-        """A new conversation with its first prompt. Nothing of it stays when that fails."""
-        conversation = self._load(self._services.ports.ids.new())
-        try:
-            return first(conversation)
-        except BaseException:
-            with conversation.state.lock:
-                conversation.state.gone = True
-            with self._lock:
-                self._loaded.pop(conversation.id, None)
-            raise
+            return self._loaded.use(
+                params.conversation_id, lambda one: resume.resume(self._routing, one, asked)
+            )
 
     def _presence_set(self, params: m.PresenceSetParams) -> m.PresenceSetResult:
+        def change(chosen: Sequence[Conversation]) -> m.PresenceSetResult:
+            return inputs.presence_set(self._services, chosen, params)
+
         if params.conversation_id is not None:
-            chosen = [self._open(params.conversation_id)]
-        else:
-            with self._lock:
-                chosen = [one for one in self._loaded.values() if one.presence.had_input]
-        return inputs.presence_set(self._services, chosen, params)
-
-
-def _away(conn: Any, conversation_id: str) -> bool | None:
-    """Whether the user is away there; None when there is no such conversation."""
-    if queries.conversation(conn, conversation_id) is None:
-        return None
-    return is_away(conn, conversation_id)
+            return self._loaded.use(params.conversation_id, lambda one: change([one]))
+        leaves = params.presence is t.Presence.AWAY
+        return self._loaded.use_all_with_input(change, but_away=leaves)

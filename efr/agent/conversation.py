@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from concurrent.futures import Future
 
 from efr.agent.approvals import Questions
 from efr.agent.calls import Calls
@@ -59,6 +60,7 @@ class Conversation:
         self.breaker = Breaker()
         self._pause = Pause(ports.clock, ports.timer)
         self._unrecorded: Batch | None = None  # an end that found the disk full
+        self._left: Future[Committed] | None = None  # the user, ten minutes ago: on its way to disk
 
     # Inside the gate -----------------------------------------------------------------------
 
@@ -109,6 +111,13 @@ class Conversation:
         """The worker compacts before it starts what waits."""
         if self.state.begin(asked):
             self._start_worker()
+
+    def let_go(self) -> bool:
+        """Shuts the gate when nothing of the conversation runs, waits or is timed."""
+        with self.gate.try_enter() as entered:
+            timed = self.presence.is_timed or not (self._left is None or self._left.done())
+            rests = self.state.rests and self._unrecorded is None and not timed
+            return entered and rests and self.gate.shut()
 
     def away_event(self, presence: t.Presence) -> ev.PresenceChanged:
         """The event of a change by the user's word."""
@@ -256,7 +265,8 @@ class Conversation:
             if self.presence.is_due():
                 event = self._presence(t.Presence.AWAY, t.PresenceSource.TIMEOUT)
                 try:
-                    self.services.commits.later(Batch(events=(NewEvent(self.id, event),)))
+                    batch = Batch(events=(NewEvent(self.id, event),))
+                    self._left = self.services.commits.later(batch)
                 except StoreClosed:
                     return True  # efrd stops; the next start counts the ten minutes anew
                 self.presence.go_away()

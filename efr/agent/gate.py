@@ -20,6 +20,10 @@ class GateFull(Exception):
     """As many as may wait already wait."""
 
 
+class GateShut(Exception):
+    """Nobody gets in any more."""
+
+
 class Gate:
     """First come, first in. Not reentrant. Any thread may enter."""
 
@@ -28,12 +32,21 @@ class Gate:
         self._moved = threading.Condition()
         self._inside: object | None = None
         self._waiting: deque[object] = deque()
+        self._shut = False
+
+    @property
+    def is_shut(self) -> bool:
+        with self._moved:
+            return self._shut
 
     @contextmanager
     def enter(self, *, always: bool = False) -> Iterator[None]:
-        """Blocks until it is this caller's turn. Raises GateFull unless `always` (the turn)."""
+        """Blocks until it is this caller's turn. Raises GateFull unless `always` (the turn), and
+        GateShut."""
         ticket = object()
         with self._moved:
+            if self._shut:
+                raise GateShut
             if self._inside is None and not self._waiting:
                 self._inside = ticket
             else:
@@ -56,7 +69,7 @@ class Gate:
         """Goes in only when nobody is inside or waits; yields whether it is. Never blocks."""
         ticket = object()
         with self._moved:
-            entered = self._inside is None and not self._waiting
+            entered = self._inside is None and not self._waiting and not self._shut
             if entered:
                 self._inside = ticket
         try:
@@ -64,3 +77,9 @@ class Gate:
         finally:
             if entered:
                 self._leave()
+
+    def shut(self) -> bool:
+        """The caller, who is inside, was the last one. False: others wait already."""
+        with self._moved:
+            self._shut = not self._waiting
+            return self._shut

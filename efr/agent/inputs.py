@@ -21,7 +21,8 @@ from efr.wire.errors import refuse
 
 
 def input_respond(conversation: Conversation, params: m.InputRespondParams, caller: Caller) -> None:
-    """Types one line into the command of a running call. No receipt: it is never retried."""
+    """Types one line into the command of a running call. No receipt: it is never retried. It is
+    input too (`note_input`)."""
     if caller.remote:
         raise refuse(t.ErrorCode.FORBIDDEN, "a remote device never types into a command")
     running, _ = conversation.state.snapshot()
@@ -39,7 +40,6 @@ def input_respond(conversation: Conversation, params: m.InputRespondParams, call
         raise refuse(t.ErrorCode.CONFLICT, exc.why) from None
     except BadAnswer as exc:
         raise refuse(t.ErrorCode.INVALID, exc.why) from None
-    note_input(conversation)
 
 
 def note_input(conversation: Conversation) -> None:

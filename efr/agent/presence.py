@@ -56,6 +56,12 @@ class Presence:
         """No timer entry is left."""
         self._stop()
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether it waits for the ten minutes to pass."""
+        with self._lock:
+            return self._armed
+
     def is_due(self) -> bool:
         """Whether ten minutes passed since the last input."""
         return self._left() <= 0 and not self.away

@@ -99,6 +99,11 @@ class State:
         with self.lock:
             return self.running is None and self.compaction is None and not self._queue
 
+    @property
+    def rests(self) -> bool:
+        """Nothing runs or waits, and no worker looks."""
+        return self.idle and not self.working
+
     def add(self, prompt: Prompt) -> bool:
         """Queues a prompt (a resent one first). True: a worker must be started."""
         with self.lock:
