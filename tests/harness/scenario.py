@@ -31,6 +31,8 @@ from typing import Any, Final
 import tomlkit
 from docopt import docopt
 
+from efr.cli.render.ending import compaction_text
+from efr.cli.render.left import ended_text
 from efr.client import Connection, connect
 from efr.wire import events as ev
 from efr.wire import methods as m
@@ -368,6 +370,23 @@ def _line(event: ev.Event) -> str:
             return f"failed: {error.message}"
         case ev.TurnInterrupted():
             return "interrupted"
+        case ev.TurnCancelled():
+            return "cancelled"
+        case _:
+            return _line_between(event)
+
+
+def _line_between(event: ev.Event) -> str:
+    """Of what is no part of the talk."""
+    match event:
+        case ev.ConversationCompacted():
+            return compaction_text(event)
+        case ev.ToolCallInputChanged() if event.input is not t.InputWait.NONE:
+            return f"waits for a line ({event.input.value})"
+        case ev.ShellCommandDetached(command=command):
+            return f"left running: {command}"
+        case ev.ShellCommandEnded():
+            return ended_text(event, "what was left running")
         case _:
             return ""
 
