@@ -69,6 +69,16 @@ class Left:
         self.detached = one(self.events, ev.ShellCommandDetached)
         self.call_id = self.detached.call_id
 
+    def be_away(self, efr: Connection) -> None:
+        efr.call("presence.set", presence="away", conversation_id=self.conversation_id)
+
+    def presence(self, efr: Connection) -> list[tuple[str, str]]:
+        """What the log says of it, and why."""
+        page = efr.call("conversation.history", conversation_id=self.conversation_id, limit=500)
+        events = [one.event for one in page.events]
+        changes = [event for event in events if isinstance(event, ev.PresenceChanged)]
+        return [(one.presence.value, one.source.value) for one in changes]
+
     def ended(self, efr: Connection) -> ev.ShellCommandEnded:
         """Blocks until the log says how it ended."""
         for item in efr.follow(self.conversation_id, after_seq=0):
@@ -203,8 +213,10 @@ def test_a_terminal_is_shown_typed_into_resized_and_replayed(
         assert efr.call("pty.resize", pty_id=pty, size=t.Size(9, 3)).size == t.Size(9, 3)
         resized = first.wait_size(9)
         assert resized.seq == first.start + len(first.data)
+        left.be_away(efr)
         efr.call("pty.write", pty_id=pty, data=b"more\n")
         first.wait(b"more\r\n")
+        assert left.presence(efr)[-2:] == [("away", "user"), ("present", "input")]
         second = Screen(second_link, pty, shown.seq)
         second.wait(b"more\r\n")
         assert second.data == first.data
