@@ -19,6 +19,10 @@ from efr.shell.stopper import Stopper
 from efr.shell.waits import NOTHING, decide
 
 
+class _Behind(Exception):
+    """The screen is not up to date: without its row a wait would be told without its prompt."""
+
+
 def describe(run: Run, process: ShellProcess, limits: Limits) -> BusyCommand:
     """A running command, for those who ask what holds the shell."""
     return BusyCommand(
@@ -89,11 +93,16 @@ class LeftCommands:
 
             def row() -> tuple[str, int]:
                 view = process.glance()
-                return (view.row, view.column) if view is not None else ("", 0)
+                if view is None:
+                    raise _Behind
+                return view.row, view.column
 
             quiet_s = now - process.last_output
             modes = terminal.modes(master)
-            state = decide(modes, quiet_s, process.seen.alternate, row, self._limits)
+            try:
+                state = decide(modes, quiet_s, process.seen.alternate, row, self._limits)
+            except _Behind:
+                return
         with process.changed:
             is_new = run.ended is None and run.tracker.look(group, process.pid, lambda: state)
         if is_new:

@@ -326,18 +326,26 @@ def test_the_shells_say_when_to_look_again(world: World) -> None:
     assert rig.shells.tend() is None
 
 
-def test_input_waits_of_a_command_left_running_are_told(world: World) -> None:
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("bash -c 'read -p \"Name: \" x'", InputState("visible", False, "Name:")),
+        ("bash -c 'read -s -p \"Key: \" x'", InputState("hidden", False, "Key:")),
+        ("bash -c 'printf \"PIN: \"; stty raw -echo; read x'", InputState("visible", True, "PIN:")),
+    ],
+)
+def test_input_waits_of_a_command_left_running_are_told(
+    world: World, line: str, told: InputState
+) -> None:
     rig = world.rig(look_s=0.1, hidden_quiet_s=0.1, visible_quiet_s=0.2)
-    rig.run("bash -c 'read -p \"Name: \" x'", timeout_s=0.1)
+    rig.run(line, timeout_s=0.1)
     tick = threading.Event()
     for _ in range(100):
         rig.shells.tend()
         if any(what[0] == "left_input" for what in rig.heard.all):
             break
         tick.wait(0.05)
-    what = rig.heard.wait_for("left_input", "call1")
-
-    assert what[2] == InputState("visible", False, "Name:")
+    assert rig.heard.wait_for("left_input", "call1")[2] == told
     with pytest.raises(NoSuchCall):
         rig.shell.answer("call1", "x", hidden=False, manual=False)
     rig.shell.interrupt("call1")
