@@ -60,19 +60,22 @@ def handed_over(source: Quoted) -> Iterator[Span]:
             pipe = _PIPE.match(text, end)
             if start == end or pipe is None or source.stays(start):
                 continue
-            reader = pipe["reader"].split()
-            if _reads_a_secret(reader):
-                yield _of_user(text, word) if "chpasswd" in reader else word
+            if _reads_a_secret(pipe["reader"].split()):
+                yield _of_user(text, word) if "chpasswd" in pipe["reader"] else word
     for found in _HERE.finditer(text):
         line = text[max(found.start() - _REACH, 0) : found.start()]
         word = source.word(found.end())
-        words = _SEPARATOR.split(line)[-1].split()
-        if _reads_a_secret(words) and not source.stays(word[0]):
-            yield _of_user(text, word) if "chpasswd" in words else word
+        reader = _SEPARATOR.split(line)[-1]
+        if _reads_a_secret(reader.split()) and not source.stays(word[0]):
+            yield _of_user(text, word) if "chpasswd" in reader else word
+
+
+_AROUND: Final = "'\"(){}\\$`"  # of a command in quotes, brackets or a substitution
 
 
 def _reads_a_secret(words: list[str]) -> bool:
     """Whether this command takes its input as a password: `sudo -S` and its kin."""
+    words = [word.strip(_AROUND) for word in words]
     if not _FROM_INPUT.isdisjoint(words):
         return True
     if any(verb in words or not verb for verb in _verbs(words)):
@@ -174,7 +177,9 @@ _BEFORE: Final = (
 _PROGRAMS_OF_ARGUMENTS: Final = frozenset(program for program, _ in _BEFORE)
 # What stands before the first word of a command: prose names programs too.
 _COMMAND = re.compile(
-    r"(?:\A|[\n;&|({`'\"]|\b(?:sudo|then|do|env|exec|tmux|launchctl)|[A-Za-z_]\w*=\S*)[ \t]*\Z"
+    r"(?:\A|[\n;&|({`'\"\\]|(?<!\S)--|[A-Za-z_]\w*=\S*"
+    r"|\b(?:then|do|env|exec|time|nohup|command|tmux|launchctl|timeout[ \t]+\S+)"
+    r"|\bsudo(?:[ \t]+-\w+(?:[ \t]+[\w.-]+)?)?)[ \t]*\Z"
 )
 _COMMAND_REACH: Final = 40
 
