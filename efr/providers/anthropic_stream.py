@@ -29,7 +29,14 @@ from efr.providers.canonical import (
 from efr.providers.error_facts import ReadError
 from efr.providers.errors import InvalidStream
 from efr.providers.provider_json import compact
-from efr.providers.server_values import Event, count, is_object, object_of, read_object
+from efr.providers.server_values import (
+    Event,
+    count,
+    is_object,
+    object_of,
+    objects_of,
+    read_object,
+)
 from efr.providers.sse import ServerEvent
 
 log = logging.getLogger("efr.providers.anthropic")
@@ -116,11 +123,21 @@ class MessagesReader:
                 raise self._read_error(value)
             case "ping":
                 pass
+            case "message" if isinstance(value.get("content"), list):
+                yield from self._whole(value)
             case _ if value.get("error"):  # of a proxy in between that knows no events
                 raise self._read_error(value)
             case kind:
                 log.debug("unknown event %.*s", _SHOWN_TYPE_CHARS, kind)
                 yield Raw(value)
+
+    def _whole(self, message: Event) -> Iterator[StreamEvent]:
+        """An answer in one piece, of a server in between that does not stream."""
+        for index, block in enumerate(objects_of(message, "content")):
+            yield from self._block_start({"index": index, "content_block": block})
+            yield from self._block_stop({"index": index})
+        self._message_delta({"delta": message, "usage": message.get("usage")})
+        yield from self._message_stop()
 
     def end(self) -> Iterator[StreamEvent]:
         """Nothing more can be told: an answer without message_stop is incomplete."""

@@ -18,6 +18,7 @@ from efr.providers.canonical import Json
 from efr.providers.errors import ProviderError
 from efr.providers.provider_json import NotJson, compact, parse
 from efr.providers.server_values import safe_url
+from efr.providers.sse import EventTooLarge, SseDecoder
 
 MESSAGE_MAX_CHARS: Final = 1000
 _PAGE_MAX_CHARS: Final = 200  # a title is shorter
@@ -67,7 +68,7 @@ def read_refusal(refusal: Refusal, secret: str | None) -> ErrorFacts:
     if refusal.location is not None and 300 <= refusal.status < 400:
         told = f"it redirects to {safe_url(refusal.location)}, where no key is sent"
         return ErrorFacts(_scrub(told, secret), foreign=True)
-    text = refusal.body.decode("utf-8", "replace")
+    text = _first_data(refusal.body) or refusal.body.decode("utf-8", "replace")
     try:
         value = parse(text)
     except NotJson:
@@ -79,6 +80,17 @@ def read_refusal(refusal: Refusal, secret: str | None) -> ErrorFacts:
     if refusal.status in _NO_SUCH_PATH and not facts.names:  # as web frameworks say it
         return replace(facts, foreign=True)
     return facts
+
+
+def _first_data(body: bytes) -> str | None:
+    """The data of a body that is a stream of events, as some proxies refuse; None for another."""
+    if not body.lstrip().startswith((b"data:", b"event:")):
+        return None
+    try:
+        events = SseDecoder().feed(body + b"\n\n")
+    except EventTooLarge:
+        return None
+    return events[0].data if events else None
 
 
 def page_words(text: str) -> str | None:

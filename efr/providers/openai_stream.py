@@ -37,6 +37,7 @@ _SHOWN_TYPE_CHARS: Final = 128  # of an unknown event's type, in a debug line
 _CALL_TYPES: Final = {"function_call": "arguments", "custom_tool_call": "input"}
 _TEXT_PARTS: Final = {"output_text": "text", "refusal": "refusal"}
 
+_ENDS: Final = ("response.completed", "response.incomplete", "response.failed")
 _CONSUMED: Final = frozenset(
     {
         "response.created",
@@ -84,11 +85,21 @@ class ResponsesReader:
         handler = _HANDLERS.get(kind)
         if handler is not None:
             yield from handler(self, {**value, "type": kind})
+        elif value.get("object") == "response":
+            yield from self._whole(value)
         elif value.get("error"):  # of a proxy in between that knows no events
             raise self._read_error(value)
         elif kind not in _CONSUMED:
             log.debug("unknown event %.*s", _SHOWN_TYPE_CHARS, kind)
             yield Raw(value)
+
+    def _whole(self, response: Event) -> Iterator[StreamEvent]:
+        """An answer in one piece, of a server in between that does not stream."""
+        for index, item in enumerate(objects_of(response, "output")):
+            yield from self._item_done({"item": item, "output_index": index})
+        kind = f"response.{string(response, 'status')}"
+        if kind in _ENDS:
+            yield from _HANDLERS[kind](self, {"type": kind, "response": response})
 
     def end(self) -> Iterator[StreamEvent]:
         """Nothing more can be told: an answer without response.completed is incomplete."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from efr.providers.canonical import fold
+from efr.providers.canonical import CallUsage, ReasoningBlock, TextBlock, ToolCallBlock, fold
 from efr.providers.errors import ProviderError
 from efr.providers.failures import BASE_URLS, sentence
 from tests.harness.model_stream import frames, read_answer
@@ -87,6 +87,10 @@ FAILS = {
         whole(b"data: " + TOLD + b"\n\n"),
         "{id}: no credit for [key]",
     ),
+    "a refusal in the form of a stream": (
+        status(b"400 No", b"data: " + TOLD + b"\n\ndata: [DONE]\n\n"),
+        "{id} answered 400: no credit for [key]",
+    ),
     "half a JSON text": (
         whole(TOLD[:30], JSON_HEAD),
         "the answer of {id} could not be read: Unterminated string starting at: "
@@ -152,6 +156,64 @@ def test_an_answer_in_an_odd_form_is_read(bench: Bench, api: str, name: str) -> 
     assert folded.message.text == "größe 🙂"
     assert folded.usage is not None
     assert (folded.usage.input_tokens, folded.usage.output_tokens) == (5, 3)
+
+
+WHOLE: dict[str, Any] = {
+    "responses": {
+        "object": "response",
+        "status": "completed",
+        "output": [
+            {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "hm"}]},
+            {"type": "message", "id": "m", "content": [{"type": "output_text", "text": "größe"}]},
+            {"type": "function_call", "id": "f", "call_id": "c", "name": "a", "arguments": "{}"},
+        ],
+        "usage": {"input_tokens": 5, "output_tokens": 3},
+    },
+    "messages": {
+        "type": "message",
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": "hm", "signature": "s"},
+            {"type": "text", "text": "größe"},
+            {"type": "tool_use", "id": "c", "name": "a", "input": {}},
+        ],
+        "stop_reason": "tool_use",
+        "usage": {"input_tokens": 5, "output_tokens": 3},
+    },
+    "chat": {
+        "choices": [
+            {
+                "message": {
+                    "role": "assistant",
+                    "content": "größe",
+                    "reasoning_content": "hm",
+                    "tool_calls": [{"id": "c", "function": {"name": "a", "arguments": "{}"}}],
+                },
+                "finish_reason": "tool_calls",
+            }
+        ],
+        "usage": {"prompt_tokens": 5, "completion_tokens": 3},
+    },
+}
+
+
+@pytest.mark.parametrize("api", SHAPES)
+def test_an_answer_in_one_piece_is_read(bench: Bench, api: str) -> None:
+    bench.server.play([{"json": WHOLE[api]}])
+    make: Make = APIS[api]
+
+    folded = fold(bench.run(make(bench), REQUEST))
+
+    assert folded.message.content == (
+        ReasoningBlock("hm"),
+        TextBlock("größe"),
+        ToolCallBlock("c", "a", {}),
+    )
+    assert folded.stop_reason == "tool_use"
+    assert folded.usage == CallUsage(5, 3)
+    raw = folded.message.provider_raw
+    sent_back = {"responses": WHOLE[api].get("output"), "messages": WHOLE[api].get("content")}
+    assert (json.loads(raw) if isinstance(raw, str) else raw) == sent_back.get(api)
 
 
 @pytest.mark.parametrize("api", SHAPES)
