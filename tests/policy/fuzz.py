@@ -3,7 +3,8 @@
 Each generated line is read. When a reader claims to understand it, the line runs in a zsh where
 every command is a recorder: what ran must be what the reader said, and no file may appear that it
 did not name. Lines that nobody claims are asked about, so nothing runs. A tenth as many lines run
-whatever they are: each program that ran must be one that the lenient split found.
+whatever they are: each program that ran must be one that the lenient split found, with
+its words, and each file that appeared one that it named.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from efr.policy.lines.inner import all_programs, base_name
-from efr.policy.lines.split import LineWord
+from efr.policy.lines.split import LineWord, split_line
 from efr.policy.reader import RESERVED, SimpleCommand, read_line
 from efr.policy.structure import read_structure
 from efr.policy.syntax_tree import agrees
@@ -134,6 +135,8 @@ def missed(count: int, seed: int) -> tuple[int, list[str]]:
     Any line runs here, read or not: what is denied or would leave a sandbox must be found in all.
     """
     lines = [line for line in Traps(seed).lines(count) if not _UNSEEN.search(line)]
+    # What an expansion stands for no text shows.
+    lines = [line for line in lines if not any(word.expansion for word in _written(line))]
     with tempfile.TemporaryDirectory(prefix="efr-fuzz-") as folder:
         recording = record(lines, OPTIONS[seed % 2], Path(folder), apart=True)
         home = str(Path(folder) / "home")
@@ -146,7 +149,19 @@ def missed(count: int, seed: int) -> tuple[int, list[str]]:
         # A redirection alone runs `cat`.
         known = (one for one in ran.commands if one[0] in PROGRAMS and one[0] != "cat")
         found += [f"{line!r} ran {words!r}" for words in known if not _has(programs, words, home)]
+    found += [f"a file {name!r} appeared" for name in recording.made if not _is_named(name, lines)]
     return sum(len(ran.commands) for ran in recording.lines), found
+
+
+def _written(line: str) -> Iterator[LineWord]:
+    for command in split_line(line, "/h").commands:
+        yield from command.writes
+
+
+def _is_named(name: str, lines: Sequence[str]) -> bool:
+    """Whether a line writes the file; a sign of a pattern becomes a byte of its own in a name."""
+    named = {os.path.relpath(f"/h/{word.text}", "/h") for line in lines for word in _written(line)}
+    return name in named or re.search("[\udc80-\udcff]", name) is not None
 
 
 def _has(programs: Sequence[Sequence[LineWord]], words: Sequence[str], home: str) -> bool:
@@ -155,15 +170,17 @@ def _has(programs: Sequence[Sequence[LineWord]], words: Sequence[str], home: str
         words[0] in (found[0].text, base_name(found[0].text))
         and (
             any(one.expansion or one.pattern_at is not None for one in found)
-            or set(words[1:]) - {""} <= {form for one in found for form in _homes(one.text, home)}
+            or {_plain(word, home) for word in words[1:]} - {""}
+            <= {_plain(one.text, home) for one in found}
         )
         for found in programs
     )
 
 
-def _homes(text: str, home: str) -> tuple[str, str]:
-    """`~` behind a sign is the home with some options."""
-    return text, re.sub(r"(?:\A|(?<=[=:]))~(?=[/:]|\Z)", home, text)
+def _plain(text: str, home: str) -> str:
+    """With `~` for the home, which zsh takes it for in some places and with some options, and
+    without braces: one that may be a group's stands apart in the split."""
+    return text.replace(home, "~").replace("{", "").replace("}", "")
 
 
 def run(count: int, seed: int) -> tuple[int, list[str]]:

@@ -125,11 +125,6 @@ class OpenCommand(Struct):
             self.writes += words
             self.truncates += words if target == "truncates" else []
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether the next word is an argument or a file, and not the program."""
-        return bool(self.words) or self.target != "words"
-
     def may_begin_group(self) -> bool:
         """Whether a brace behind the words may be a group's."""
         texts = [word.text for word in self.words]

@@ -29,10 +29,12 @@ _BEFORE_BRACE: Final = frozenset(" \t\n;&|<>()`")  # what a brace of a group may
 _PATTERN_GROUP: Final = LineWord("", pattern_at=0)  # `(a|b)` in a word, or a group
 _MOST_KEPT: Final = 8  # commands that may go on behind a brace; real lines have one or two
 _PATTERN: Final = frozenset("*?[~^#")
-_HOME: Final = re.compile(r"~(?=[/\s;&|<>(){}`]|\Z)|\$(?:HOME\b|\{HOME\})(?=[/\s\"';&|<>(){}`]|\Z)")
+_HOME: Final = re.compile(
+    r"~(?=[/ \t\n;&|<>(){}`]|\Z)|\$(?:HOME\b|\{HOME\})(?=[/ \t\n\"';&|<>(){}`]|\Z)"
+)
 _HOME_IN_DOUBLE: Final = re.compile(r"\$(?:HOME\b|\{HOME\})(?=[/\"]|\Z)")
 _NUMERIC_GLOB: Final = re.compile(r"<[0-9]*-[0-9]*>")
-_COPY: Final = re.compile(r"[<>]&(?:[0-9]+|-|p)(?=[\s;&|<>(){}`]|\Z)")
+_COPY: Final = re.compile(r"[<>]&(?:[0-9]+|-|p)(?=[ \t\n;&|<>()}`]|\Z)")
 # Text that means itself, taken at once: a line may hold a whole file as a here-document.
 _PLAIN_RUN: Final = re.compile(r"[^ \t\n;&|<>(){}`'\"\\$*?\[~^#!]+")
 _PATTERN_RUN: Final = re.compile(r"[*?\[^#]+")
@@ -43,7 +45,7 @@ _HERE: Final = re.compile(r"<<<|<<-?")
 _HERE_PLAIN: Final = re.compile(
     r"<<(?P<tabs>-?)[ \t]*(?P<quote>['\"]?)(?P<end>[A-Za-z0-9_]+)(?P=quote)(?=[ \t\n;&|<>]|\Z)"
 )
-_WRITES: Final = re.compile(r"&>>?[|!]?|>>?[|!]|>>?&|>&|<>|>>?")
+_WRITES: Final = re.compile(r"&>>?[|!]?|>>?[|!]|>>?&[|!]?|<>|>>?")
 _ANSI: Final = re.compile(r"\$'(?:\\.|[^'\\])*(?:'|\Z)", re.DOTALL)
 
 Frame = Literal[
@@ -189,16 +191,16 @@ class _Splitter:
         self.opaque = True
         command, word = self._command, self._command.word
         touches = self._text[self._at + 1 : self._at + 2] not in ("", *_BEFORE_BRACE)
-        if sign == "}" and word is not None and (word.depth or touches):
-            word.add_brace(Brace.CLOSE)
-        elif sign == "}" and touches and command.has_begun:
+        is_file = command.target != "words"
+        is_word = is_file if word is None else sign == "{" or word.depth > 0 or touches
+        if not is_word and not (touches and command.words):
+            self._end_command(LineWord(sign))
+        elif sign == "}":
             self._word().add_brace(Brace.CLOSE)
-        elif sign == "{" and (word is not None or (touches and command.has_begun)):
-            if command.may_begin_group():
+        else:
+            if not is_file and command.may_begin_group():
                 self._read_again(self._text[self._at + 1 :], is_document=False)
             self._word().add_brace(Brace.OPEN)
-        else:
-            self._end_command(LineWord(sign))
         self._at += 1
 
     def _plain(self, sign: str) -> None:
@@ -236,7 +238,7 @@ class _Splitter:
         found = _HOME.match(self._text, self._at)
         if found is None and self._text.startswith("~", self._at):
             user = re.escape(self._home.rpartition("/")[2])
-            found = re.compile(rf"~{user}(?=[/\s;&|<>(){{}}`]|\Z)").match(self._text, self._at)
+            found = re.compile(rf"~{user}(?=[/ \t\n;&|<>(){{}}`]|\Z)").match(self._text, self._at)
         return found
 
     def _is_inner_home(self) -> bool:
@@ -339,7 +341,7 @@ class _Splitter:
         text, at = self._text, self._at
         word = command.word
         is_digit = word is not None and word.size == 1 and text[at - 1] in "0123456789"
-        if is_digit and text[at - 2 : at - 1] != "\\":
+        if is_digit and text[at - 2 : at - 1] in ("", *_BREAKS):
             command.word = None  # a descriptor
         command.end_word()
         copy = _COPY.match(text, at)

@@ -101,6 +101,11 @@ def test_braces_that_stand_for_too_many_names_cut_the_line() -> None:
         ("a &>out; b >| out2; c >! out3; d &>> out4", [], ["out", "out2", "out3", "out4"]),
         ("a >& out 2>&1 <&- >&p", [], ["out"]),
         ("a <> both >/dev/null", [], ["both"]),
+        ("a >&| out >>&! out2", [], ["out", "out2"]),
+        ("a > { b", [], ["{"]),
+        ("a >&22{", [], ["22{"]),
+        ("{ a > b }; { c >d}", [], ["b", "d"]),
+        ("a 2>&1\u00a0", [], ["1\u00a0"]),  # no blank to zsh
         ("a <<EOF <<< word", [], []),
         ("> ~/x", [], [f"{HOME}/x"]),
         ("(a) > x", [], ["x"]),
@@ -115,6 +120,7 @@ def test_redirections(line: str, reads: list[str], writes: list[str]) -> None:
 
 
 def test_only_one_digit_is_a_descriptor() -> None:
+    assert words("a ''2>z; b 2>z") == [["a", "2"], ["b"]]
     assert words("a 2>x 12>y '2'>z \\2>z") == [["a", "12", "2", "2"]]
 
 
