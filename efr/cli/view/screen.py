@@ -17,6 +17,8 @@ from efr.cli.render.paint import Palette, paint
 from efr.cli.render.spans import Line, width
 
 _SYNC_ON, _SYNC_OFF = "\x1b[?2026h", "\x1b[?2026l"
+# Live rows must stay one row each, also where a terminal draws a character wider than we count.
+_WRAP_OFF, _WRAP_ON = "\x1b[?7l", "\x1b[?7h"
 _HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
 _ERASE_BELOW = "\x1b[J"
 _ERASE_ROW = "\x1b[K"
@@ -70,7 +72,9 @@ class Screen:
         kept = live[-max(self.size.rows - 1, 1) :]
         text = [_SYNC_ON, self._to_start(), _ERASE_BELOW]
         text += [paint(line, self._colors) + "\n" for line in committed]
-        text.append("\n".join(paint(line, self._colors) for line in kept))
+        if kept:
+            rows = "\n".join(paint(line, self._colors) for line in kept)
+            text.append(f"{_WRAP_OFF}{rows}{_WRAP_ON}")
         self._live = kept
         self._cursor_row = max(len(kept) - 1, 0)
         text.append(self._place(cursor))
@@ -85,7 +89,7 @@ class Screen:
         if line != self._live[-1]:
             self._live[-1] = line
             painted = paint(line, self._colors)
-            self._write(f"{_SYNC_ON}\r{_ERASE_ROW}{painted}{_SYNC_OFF}")
+            self._write(f"{_SYNC_ON}\r{_ERASE_ROW}{_WRAP_OFF}{painted}{_WRAP_ON}{_SYNC_OFF}")
 
     def erase(self) -> None:
         """Takes the live zone away and shows the cursor at the start of its first row."""

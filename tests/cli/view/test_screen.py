@@ -50,6 +50,17 @@ def test_committed_rows_stay_and_live_rows_are_replaced() -> None:
     assert pane.rows == ["one", "two", "live c"]
 
 
+def test_a_live_row_that_the_terminal_draws_wider_stays_one_row() -> None:
+    pane = Pane(columns=19)
+    pane.size = Size(20, 8)  # as if one character took two columns there and one here
+    pane.screen.draw(lines("one"), lines("x" * 20, "y" * 20))
+    assert pane.rows == ["one", "x" * 19, "y" * 19]
+    pane.screen.draw_last(row("z" * 20))
+    pane.screen.draw(lines("two"), lines("live"))
+    assert pane.rows == ["one", "two", "live"]
+    assert pyte.modes.DECAWM in pane.terminal.mode, "the shell's lines wrap"
+
+
 @settings(deadline=None)
 @given(
     st.lists(
