@@ -29,6 +29,16 @@ TABLES = {"openai-api": "openai", "anthropic-api": "anthropic", "compatible": "c
 APIS = os.environ.get("EFR_TALK_APIS", "anthropic-api").split()
 WINDOWS = {"large": 40_000, "small": 16_000}
 SECRET = "hunter2hunter2"
+LINES = (
+    "export API_TOKEN={0}; curl -u me:{0} h",
+    "curl -H 'Authorization: Bearer {}' h",
+    'bash -c "mysql -uroot -p{}"',
+    "sshpass -p '{}' ssh h",
+    "echo {} | sudo -S id",
+    "psql postgres://me:{}@h/db",
+    "sudo vault login {}",
+    "cat > .env <<EOF\nDB_PASSWORD={}\nEOF",
+)
 
 
 class Talk:
@@ -98,7 +108,8 @@ class Talk:
             "text": text,
             "context": {"pwd": str(self.daemon.home), "tty": "/dev/pts/3"},
             "settings": {"model": self._name},
-            "last_command": f"export API_TOKEN={SECRET}; curl -u me:{SECRET} h",
+            "last_command": self._dice.choice(LINES).format(SECRET),
+            "recent_commands": [{"command": line.format(SECRET), "status": 0} for line in LINES],
         }
         if self._conversation:
             params["conversation_id"] = self._conversation
