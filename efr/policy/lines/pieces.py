@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from efr.policy.lines.braces import Brace, Part, TooManyNames, names_of
 
+MOST_NAMES: Final = 500  # that the braces of a line stand for; no person reads more
 ASSIGNMENT: Final = re.compile(r"[^\W\d]\w*\+?=")  # zsh takes letters of any script
 # Behind these a brace may begin a group though words stand before it.
 _SHELL_WORDS: Final = frozenset((
@@ -100,7 +101,8 @@ class OpenCommand(Struct):
 
     words: list[LineWord] = field(default_factory=list)
     kept: list[list[LineWord]] = field(default_factory=list)  # of commands that may go on
-    cut: bool = False  # a word stands for too many names
+    names: int = 0  # that braces stand for
+    cut: bool = False  # they are too many
     reads: list[LineWord] = field(default_factory=list)
     writes: list[LineWord] = field(default_factory=list)
     truncates: list[LineWord] = field(default_factory=list)
@@ -114,6 +116,9 @@ class OpenCommand(Struct):
             words = self.word.done()
         except TooManyNames:
             words, self.cut = [], True
+        if self.word.has_braces:
+            self.names += len(words)
+            self.cut = self.cut or self.names > MOST_NAMES
         target, self.word, self.target = self.target, None, "words"
         if target == "words":
             for each in (self.words, *self.kept):

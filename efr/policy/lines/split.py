@@ -15,7 +15,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from efr.policy.lines.braces import Brace
-from efr.policy.lines.pieces import LineCommand, LineWord, OpenCommand, OpenWord
+from efr.policy.lines.pieces import MOST_NAMES, LineCommand, LineWord, OpenCommand, OpenWord
 
 __all__ = ["LineCommand", "LineWord", "Split", "split_line"]
 
@@ -97,13 +97,15 @@ class _Splitter:
         # Documents whose text starts on the next line; None: where it ends cannot be told.
         self._here: list[re.Match[str] | None] = []
         self._may_skip = "\\\n" not in text  # a joined line may end a document or not
+        self._names = 0  # that braces stand for
         self.commands: list[LineCommand] = []
         self.opaque = False
         self.cut = False
 
     def run(self) -> None:
         for _ in range(MOST_STEPS):
-            if self._at >= len(self._text) or len(self._frames) > _DEEPEST or self.cut:
+            is_deep = len(self._frames) > _DEEPEST
+            if self._at >= len(self._text) or is_deep or self.cut or self._command.cut:
                 break
             if self._inside in ("double", "document"):
                 self._in_double()
@@ -461,7 +463,9 @@ class _Splitter:
         done = command.done()
         if done.words or done.reads or done.writes:
             self.commands.append(done)
-        self.cut = self.cut or command.cut or len(command.kept) > _MOST_KEPT
+        self._names += command.names
+        too_many = self._names > MOST_NAMES or len(command.kept) > _MOST_KEPT
+        self.cut = self.cut or command.cut or too_many
         kept: list[list[LineWord]] = []
         if sign is None:
             self.commands += [LineCommand(tuple(words)) for words in command.kept]

@@ -89,6 +89,8 @@ def test_braces_and_parentheses(line: str, expected: list[list[str]]) -> None:
 def test_braces_that_stand_for_too_many_names_cut_the_line() -> None:
     assert split_line("cat " + "{a,b}" * 9, HOME).cut
     assert split_line("cat " + "{" * 2000, HOME).cut
+    assert split_line("cat {1..200} {1..200} {1..200}", HOME).cut
+    assert split_line("cat {1..200}; " * 3, HOME).cut
     assert split_line("cat " + "x } " * 20, HOME).cut
     assert not split_line("cat " + "{a,b} " * 200, HOME).cut
 
