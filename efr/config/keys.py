@@ -101,7 +101,7 @@ KEYS: Final[dict[str, Key]] = {
         example='"https://proxy.example.org/v1"',
     ),
     "openai.websocket": Key(
-        "WebSocket for the models that prefer it, for all, or for none.", RESTART
+        "When to use a WebSocket. Read and kept for that: today every call goes over HTTP.", RESTART
     ),
     "openai.organization": Key(
         "The organization that `openai-api` names.", RESTART, TEXT, example='"org-example"'

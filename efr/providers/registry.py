@@ -181,6 +181,8 @@ class Providers:
         settings = self._settings()
         name, configured = settings.model.name, _configured(settings, provider)
         found = []
+        if provider in (OPENAI, OPENAI_API) and settings.openai.websocket == "on":
+            found.append("openai.websocket is on, and calls go over HTTP all the same")
         if name is not None and is_foreign(name, provider, configured):
             found.append(f"{name} is no model of {provider}: turns that name no model fail")
         if (catalog := self._catalogs.get(provider)) is not None:

@@ -389,9 +389,10 @@ def test_settings_that_do_not_do_what_they_say_are_warned_of(make_house: MakeHou
     assert house.providers.setting_warnings() == ()
     house.settings = Settings(
         model=Model(provider="openai-api", name="claude-opus-5-5"),
-        openai=OpenAI(models=(ModelEntry("gpt-5.5", 99_999_999, None),)),
+        openai=OpenAI(models=(ModelEntry("gpt-5.5", 99_999_999, None),), websocket="on"),
     )
     assert house.providers.setting_warnings() == (
+        "openai.websocket is on, and calls go over HTTP all the same",
         "claude-opus-5-5 is no model of openai-api: turns that name no model fail",
         "the context_window of gpt-5.5 is above the model's largest, which is used",
     )
