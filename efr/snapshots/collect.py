@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +21,7 @@ from efr.snapshots.errors import SnapshotError
 from efr.snapshots.files import StoreFiles
 from efr.snapshots.gates import Gates
 from efr.snapshots.git import Budget, Git
+from efr.snapshots.objects import write_ref
 
 log = logging.getLogger("efr.snapshots")
 
@@ -31,16 +32,27 @@ _PACKS: Final = 12  # packs from which on they become one
 _DAY_US: Final = 86_400 * 1_000_000
 _UNNAMED_US: Final = 3600 * 1_000_000  # a store that no conversation names goes after an hour
 _LIVE: Final = "refs/efr-live/"  # names what the next snapshot uses again
+_PIN: Final = f"{_LIVE}in-use-"  # during a pass alone
 
 
 class Collection:
     """One pass over the stores."""
 
-    def __init__(self, folder: Path, path: str, clock: Clock, gates: Gates) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        path: str,
+        clock: Clock,
+        gates: Gates,
+        in_use: Callable[[str], Iterable[str]],
+    ) -> None:
+        """`in_use`: the trees of a store that stay though nothing names them, by the store's
+        name."""
         self._folder = folder
         self._path = path
         self._clock = clock
         self._gates = gates
+        self._in_use = in_use
 
     def run(self, keep_turns: int, max_age_days: int, cancel: Cancel) -> None:
         """The whole pass. Raises Cancelled."""
@@ -70,13 +82,36 @@ class Collection:
         if used_us < self._clock.now_us() - _UNNAMED_US and not any(map(_is_named, refs)):
             _remove(store)
             return
-        old = too_old(refs, keep_turns)
-        if old:
-            commands = "".join(f"delete {ref}\n" for ref in old)
-            runner.run("update-ref", "--stdin", budget=budget, given=commands.encode())
-        if _is_untidy(git):
-            runner.run("repack", "-A", "-d", "-q", "--unpack-unreachable=1.hour.ago", budget=budget)
-        runner.run("prune", _PRUNE, budget=budget)
+        stale = [ref for ref in refs if ref.startswith(_PIN)]  # of a pass that was cut short
+        _delete_refs(runner, [*too_old(refs, keep_turns), *stale], budget)
+        pins = self._pin(runner, budget)
+        try:
+            if _is_untidy(git):
+                runner.run(
+                    "repack", "-A", "-d", "-q", "--unpack-unreachable=1.hour.ago", budget=budget
+                )
+            runner.run("prune", _PRUNE, budget=budget)
+        finally:
+            for pin in pins:
+                disk.forget(git / pin)
+
+    def _pin(self, runner: Git, budget: Budget) -> list[str]:
+        """Names what a command that runs for hours is compared with. No ref is packed here."""
+        trees = "".join(f"{tree}\n" for tree in sorted(self._in_use(runner.store.name)))
+        told = runner.run("cat-file", "--batch-check", budget=budget, given=trees.encode())
+        pins = []
+        for line in told.decode().splitlines():
+            tree, kind = line.split(" ")[:2]
+            if kind == "tree":  # else the store was begun anew meanwhile
+                pins.append(f"{_PIN}{len(pins)}")
+                write_ref(runner.store, pins[-1], tree)
+        return pins
+
+
+def _delete_refs(runner: Git, refs: Sequence[str], budget: Budget) -> None:
+    if refs:
+        commands = "".join(f"delete {ref}\n" for ref in refs)
+        runner.run("update-ref", "--stdin", budget=budget, given=commands.encode())
 
 
 def too_old(refs: Iterable[str], keep_turns: int) -> list[str]:

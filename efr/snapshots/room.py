@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Final
+from weakref import ref
 
 from efr.base.cancel import Cancel
 from efr.base.clock import Clock
@@ -57,9 +58,10 @@ class Snapshots:
         self._left_alone = left_alone
         self._marker = marker
         self._home = None if home is None else os.path.realpath(home)
-        self._lock = Lock()  # "snapshots": the two below
+        self._lock = Lock()  # "snapshots": the three below
         self._known: dict[str, Known] = {}
         self._paused: dict[str, tuple[float, str]] = {}  # until when, and why
+        self._given: dict[str, list[ref[Snapshot]]] = {}  # whoever still holds one may compare it
 
     def take(
         self,
@@ -83,7 +85,9 @@ class Snapshots:
             if not store.git.exists() and self._is_bare(store.root):
                 return empty_of(store.root)
             try:
-                return self._take_or_start_over(store, limits, budget, whole=whole)
+                taken = self._take_or_start_over(store, limits, budget, whole=whole)
+                self._give(store.git.name, taken)
+                return taken
             except TooMany as exc:
                 self._pause(store, exc.why)
                 raise
@@ -149,7 +153,7 @@ class Snapshots:
 
     def collect(self, keep_turns: int, max_age_days: int, cancel: Cancel) -> None:
         """Drops what is old. A fault in a store is a line in the log. Raises Cancelled."""
-        collection = Collection(self.folder, self._path, self._clock, self.gates)
+        collection = Collection(self.folder, self._path, self._clock, self.gates, self._in_use)
         collection.run(keep_turns, max_age_days, cancel)
 
     # Inside --------------------------------------------------------------------------------
@@ -181,6 +185,18 @@ class Snapshots:
         left = below(store.root, left_alone) | {self._marker}
         taker = Taker(store, self._path, limits, known, left)
         return taker.take(budget, whole=whole)
+
+    def _give(self, name: str, taken: Snapshot) -> None:
+        with self._lock:
+            held = [one for one in self._given.get(name, ()) if one() is not None]
+            self._given[name] = [*held, ref(taken)]
+
+    def _in_use(self, name: str) -> frozenset[str]:
+        """The trees of a store's snapshots that somebody holds."""
+        with self._lock:
+            held = [one() for one in self._given.get(name, ())]
+        trees = [(one.files, one.ignored) for one in held if one is not None]
+        return frozenset(tree for both in trees for tree in both if tree is not None)
 
     def _is_bare(self, root: str) -> bool:
         """Nothing is in the directory but efr's marker: no git is needed to say so."""

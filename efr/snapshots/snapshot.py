@@ -21,7 +21,7 @@ class Hidden(Enum):
     LARGE = "too large"
 
 
-class Snapshot(Struct, frozen=True):
+class Snapshot(Struct, frozen=True, weakref=True):
     """The files of a directory at one time, as trees of its store."""
 
     root: str

@@ -78,6 +78,32 @@ def test_objects_that_no_turn_names_go_and_those_in_use_stay(world: World) -> No
     assert world.room.load(str(world.root), commit) is not None
 
 
+def test_what_a_long_command_is_compared_with_stays(world: World) -> None:
+    world.write(".gitignore", "*.log\n")
+    world.write("x.log")
+    world.write("a")
+    world.room.keep(world.take(), CONVERSATION, TURN, "pre")
+    world.write("a", "before the command\n")
+    world.write("x.log", "before\n")
+    before = world.take()
+    world.write("a", "by somebody else\n")
+    world.write("x.log", "by somebody else\n")
+    for _ in range(2):
+        world.take()
+    store = world.store()
+    (store / "refs/efr-live/in-use-9").write_text((store / "HEAD").read_text())  # of a killed pass
+    make_old(store)
+    collect(world)
+    world.write("a", "after\n")
+    assert {one.path for one in world.room.changes(before, world.take())} == {"a", "x.log"}
+    assert sorted(path.name for path in (store / "refs/efr-live").iterdir()) == ["ignored"]
+
+    del before
+    make_old(store)
+    collect(world)
+    assert lost(world) == ""
+
+
 def test_a_store_goes_when_nobody_uses_or_names_it(world: World) -> None:
     world.write("a")
     taken = world.take()
@@ -105,7 +131,14 @@ def test_many_packs_become_one(world: World) -> None:
         for suffix in (".pack", ".idx"):
             shutil.copy(pack.with_suffix(suffix), pack.with_name(f"pack-{number:040x}{suffix}"))
     assert len(list(world.store().glob("objects/pack/*.pack"))) == 13
+    store = world.store()
+    blob = world.git("hash-object", "-w", "--stdin", given="nobody's\n", store=store)
+    world.git("pack-objects", "-q", str(store / "objects/pack/pack"), given=blob, store=store)
+    (store / "objects" / blob[:2] / blob[2:].strip()).unlink()
+    make_old(store)
+    assert blob.strip() in lost(world)
     collect(world)
+    assert lost(world) == "", "old objects that nothing names go from packs too"
     assert len(list(world.store().glob("objects/pack/*.pack"))) == 1
     assert world.room.load(str(world.root), commit) is not None
 
@@ -153,8 +186,9 @@ def test_a_kill_leaves_nothing_that_grows(world: World, tmp_path: Path) -> None:
     world.room.keep(final, CONVERSATION, turn(99), "pre")
     make_old(world.store())
     collect(world, keep_turns=1)
-    assert lost(world) == ""
     store = world.store()
+    unnamed = [line.split()[2] for line in lost(world).splitlines()]
+    assert not [name for name in unnamed if (store / "objects" / name[:2] / name[2:]).exists()]
     assert not [path for path in store.rglob("*") if path.name.startswith("tmp_")]
     assert not list(world.stores.rglob("*.lock"))
     told = world.git("count-objects", "-v", store=store)
