@@ -5,17 +5,16 @@ It frames JSON by hand, so the product's own frames are not trusted. Every wait 
 
 from __future__ import annotations
 
-import json
 import shutil
 import socket
-import struct
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-LIMIT_S = 20.0
+from tests.harness.raw_client import LIMIT_S, Frames, pack
+
 CONVERSATION = "019a9b1c-3d00-7a10-8b20-000000000001"
 TURN = "019a9b1c-3d00-7a10-8b20-0000000000a1"
 OTHER_TURN = "019a9b1c-3d00-7a10-8b20-0000000000a2"
@@ -31,30 +30,33 @@ def envelope(seq: int, kind: str, turn: str | None = TURN, **members: Any) -> Fr
     return {"seq": seq, "conversation_id": CONVERSATION, "at": AT, "event": event}
 
 
+def summary(conversation_id: str, title: str | None, **members: Any) -> Frame:
+    """An idle conversation, as a list has it."""
+    return {
+        "id": conversation_id,
+        **({"title": title} if title else {}),
+        "status": "idle",
+        "created_at": AT,
+        "updated_at": "2020-01-01T00:00:00Z",
+        "last_seq": 9,
+        **members,
+    }
+
+
 class Peer:
     """The daemon's side of one connection."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
         self.connection.settimeout(LIMIT_S)
-        self._held = b""
+        self._frames = Frames(connection)
         self.ids: dict[str, int] = {}
         self.subscription = 0
         self.seq = 100
 
     def read(self) -> Frame:
         """The next frame. EOFError when the client closed."""
-        while True:
-            if len(self._held) >= 4:
-                (size,) = struct.unpack(">I", self._held[:4])
-                if len(self._held) >= 4 + size:
-                    body, self._held = self._held[4 : 4 + size], self._held[4 + size :]
-                    frame: Frame = json.loads(body)
-                    return frame
-            data = self.connection.recv(1 << 20)
-            if not data:
-                raise EOFError
-            self._held += data
+        return self._frames.next()
 
     def expect(self, method: str) -> Frame:
         """The params of the next request, which is for `method`."""
@@ -66,11 +68,7 @@ class Peer:
 
     def send(self, *values: Frame) -> None:
         """Sends frames in one piece."""
-        bodies = [
-            json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
-            for value in values
-        ]
-        self.connection.sendall(b"".join(struct.pack(">I", len(b)) + b for b in bodies))
+        self.connection.sendall(b"".join(map(pack, values)))
 
     def answer(self, method: str, result: Frame) -> None:
         """The result of a unary request. Its client may be gone once it has read the item."""

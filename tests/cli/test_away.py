@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.cli.fake_daemon import CONVERSATION
-from tests.cli.test_commands import Answer, Run, answered, run, summary
+from tests.cli.fake_daemon import CONVERSATION, summary
+from tests.cli.test_commands import Answer, Run, answered, run
 
 __all__ = ["answered", "run"]  # fixtures
 

@@ -8,7 +8,6 @@ import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,16 @@ import efr_cli
 from efr.base.version import VERSION
 from efr.cli.commands.init import quoted
 from tests.cli.conftest import Start
-from tests.cli.fake_daemon import AT, CONVERSATION, OTHER_TURN, TURN, FakeDaemon, Frame, envelope
+from tests.cli.fake_daemon import (
+    AT,
+    CONVERSATION,
+    OTHER_TURN,
+    TURN,
+    FakeDaemon,
+    Frame,
+    envelope,
+    summary,
+)
 from tests.cli.programs import EFR, efr_in_pipe, environment
 
 CONVERSATION_2 = CONVERSATION[:-1] + "2"
@@ -77,18 +85,6 @@ def answered(fake: FakeDaemon, run: Run) -> Run:
         return result
 
     return begin
-
-
-def summary(conversation_id: str, title: str | None, **members: Any) -> Frame:
-    return {
-        "id": conversation_id,
-        **({"title": title} if title else {}),
-        "status": "idle",
-        "created_at": AT,
-        "updated_at": "2020-01-01T00:00:00Z",
-        "last_seq": 9,
-        **members,
-    }
 
 
 # --- usage --------------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ from efr.cli.render.spans import text_of
 from efr.wire import codec
 from efr.wire import methods as m
 from tests.cli.conftest import Start
-from tests.cli.fake_daemon import CONVERSATION, OTHER_TURN, FakeDaemon, Frame, envelope
-from tests.cli.test_commands import Answer, Run, answered, run, summary
+from tests.cli.fake_daemon import CONVERSATION, OTHER_TURN, FakeDaemon, Frame, envelope, summary
+from tests.cli.test_commands import Answer, Run, answered, run
 
 __all__ = ["answered", "run"]  # fixtures
 

