@@ -6,11 +6,14 @@ import logging
 import os
 import shlex
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
 
+from efr.base.cancel import Cancel, Cancelled
 from efr.snapshots.choice import Limits
+from efr.snapshots.errors import NotTaken
 from efr.snapshots.room import Snapshots
 from efr.snapshots.snapshot import Change, Hidden
 from tests.snapshots.world import GIT, World, world_in
@@ -204,3 +207,42 @@ def test_many_ignored_files_keep_nothing_else_from_the_diff(world: World) -> Non
         world.write(f"new/{number}")
     patch = world.patch(after, world.take(ROOMY))
     assert patch.startswith("too many ignored files changed, content of the others not shown\n")
+
+
+def test_a_git_that_hangs_is_ended_and_leaves_nothing(tmp_path: Path) -> None:
+    """By the limit of a caller in a hurry, and by an interrupt."""
+    world = world_in(tmp_path)
+    world.write("a")
+    before = world.take()
+    world.write("a", "two\n")
+    started, hang = tmp_path / "started", tmp_path / "hang"
+    hang.touch()
+    (store,) = world.stores.glob("*.git")
+    lock = store.with_suffix(".index.lock")
+    slow = wrapped(
+        world,
+        tmp_path,
+        f'case "$*" in *update-index*) [ -f {hang} ] && touch {lock}'
+        f" && ([ ! -p {started} ] || echo $$ > {started}) && exec sleep 600;; esac",
+    )
+    with pytest.raises(NotTaken, match="it takes too long"):
+        slow.room.take(str(world.root), ROOMY, whole=False, limit_s=0.5)
+    assert not lock.exists()
+
+    os.mkfifo(started)
+    cancel, pids = Cancel(), list[int]()
+
+    def watch() -> None:
+        pids.append(int(started.read_text()))
+        cancel.cancel()
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    with pytest.raises(Cancelled):
+        slow.room.take(str(world.root), ROOMY, whole=False, cancel=cancel)
+    watcher.join()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pids[0], 0)
+    hang.unlink()
+    assert [one.path for one in world.room.changes(before, slow.take(ROOMY))] == ["a"]
+    assert not lock.exists()
