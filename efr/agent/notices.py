@@ -54,6 +54,21 @@ def notice_line(text: str, end: str = "") -> str:
     return one_line(text, room) + " " + tail if tail else one_line(text)
 
 
+def write_notice(folder: Path, tty: str, text: str) -> None:
+    """Appends one line to the terminal's file in that folder."""
+    name = file_name(tty)
+    if name is None:
+        return
+    try:
+        make_private_dir(folder)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        handle = os.open(folder / name, flags, 0o600)
+        with os.fdopen(handle, "ab", buffering=0) as file:
+            file.write(one_line(text).encode() + b"\n")
+    except OSError as exc:
+        log.warning("a notice for %s could not be written: %s", name, exc)
+
+
 class Notices:
     """Decides and writes. Any thread may tell; the lock "notices" guards the held lines."""
 
@@ -82,17 +97,7 @@ class Notices:
 
     def write(self, tty: str, text: str) -> None:
         """Appends one line to the terminal's file, whoever follows what."""
-        name = file_name(tty)
-        if name is None:
-            return
-        try:
-            make_private_dir(self._folder)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-            handle = os.open(self._folder / name, flags, 0o600)
-            with os.fdopen(handle, "ab", buffering=0) as file:
-                file.write(one_line(text).encode() + b"\n")
-        except OSError as exc:
-            log.warning("a notice for %s could not be written: %s", name, exc)
+        write_notice(self._folder, tty, text)
 
     def _viewer_left(self, conversation_id: str) -> None:
         """On the thread of a connection that ended: the files are the timer's work."""

@@ -20,6 +20,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from efr.agent.agent import Agent
+from efr.agent.notices import write_notice
 from efr.agent.ports import Ports
 from efr.agent.preamble import Host
 from efr.base.files import make_private_dir, write_atomic
@@ -134,7 +135,8 @@ class Daemon:
         """Starts everything; clients can connect when it returns. Raises what kept it from that."""
         leftovers.remove(self._roots, self._started_at_us)
         started.add("the looks at file systems", self._looks.stop)
-        not_run = self._open_database()
+        for one in self._open_database():
+            _tell_not_run(self._roots.notices, one)  # at once: no later start knows of them
         store = self._start_store(started)
         timer = Timer(self._clock)
         started.add("the timer", lambda deadline: timer.stop())
@@ -152,8 +154,6 @@ class Daemon:
         hidden = room.start(started, store.writer, store.readers, timer, looks)
         rooms = self._start_agent(started, store, timer, providers, fetcher, hidden)
         looks.agent, looks.shells = rooms.agent, hidden.shells
-        for one in not_run:
-            _tell_not_run(rooms.agent, one)
         told = ReloadNotices(
             lambda: store.readers.read(queries.slots),
             rooms.agent.notices.write,
@@ -422,8 +422,9 @@ def _host(env: Mapping[str, str]) -> Host:
     return Host(home=home, name=platform.node(), os_name=system)
 
 
-def _tell_not_run(agent: Agent, one: NotRun) -> None:
+def _tell_not_run(notices: Path, one: NotRun) -> None:
     """A prompt that waited when efrd stopped: its terminal is told to send it again."""
     if one.tty is not None:
         name = redact_title(title_of(one.prompt))
-        agent.notices.write(one.tty, f"efr restarted before this prompt ran, send it again: {name}")
+        text = f"efr restarted before this prompt ran, send it again: {name}"
+        write_notice(notices, one.tty, text)
