@@ -148,10 +148,8 @@ class MessagesReader:
         if not isinstance(message, dict):
             return
         self._note_usage(message.get("usage"))
-        if message.get("input_transformations"):
-            log.warning(
-                "the API changed the input: %d blocks", len(message["input_transformations"])
-            )
+        if changes := objects_of(message, "input_transformations"):
+            log.warning("the API changed the input: %d blocks", len(changes))
 
     def _message_delta(self, event: Event) -> None:
         delta = event.get("delta")

@@ -411,6 +411,7 @@ def test_usage_counts_overwrite_and_the_hour_part_is_read() -> None:
 
 
 def test_changed_input_is_logged_as_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    read({"type": "message_start", "message": {"input_transformations": 5}})
     read({"type": "message_start", "message": {"input_transformations": [{}, {}]}})
 
     assert [record.levelname for record in caplog.records] == ["WARNING"]
