@@ -66,7 +66,7 @@ class WriteJournal:
             make_private_dir(self._folder)
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            entry = _File(handle, self._folder)
+            entry = _File(handle, self._folder, alone=_is_whole_by_itself(plans))
             entry.tell("plans", [[one.path, one.was, one.puts] for one in plans])
             yield entry
         finally:
@@ -122,9 +122,11 @@ class _Silent:
 class _File:
     """An entry as a file: one line for each thing told."""
 
-    def __init__(self, handle: int, folder: Path) -> None:
+    def __init__(self, handle: int, folder: Path, *, alone: bool) -> None:
+        """`alone`: a power loss takes nothing that matters, so there is no wait for the disk."""
         self._handle = handle
         self._folder = folder
+        self._alone = alone
 
     def making(self, folder: str) -> None:
         self.tell("making", folder)
@@ -133,14 +135,16 @@ class _File:
         self.tell("written", [number, new])
 
     def sync(self) -> None:
-        with _problems():
-            os.fsync(self._handle)
-            sync_dir(self._folder)
+        if not self._alone:
+            with _problems():
+                os.fsync(self._handle)
+                sync_dir(self._folder)
 
     def done(self) -> None:
         self.tell("done", True)
-        with _problems():
-            os.fsync(self._handle)
+        if not self._alone:
+            with _problems():
+                os.fsync(self._handle)
 
     def tell(self, word: str, value: object) -> None:
         line = json.dumps([word, value]).encode() + b"\n"  # a name that is no text stays itself
@@ -203,14 +207,19 @@ def _put_in_order(call_id: str, record: _Record, home: str) -> str | None:
         if record.done:
             back.let_go()
             return WRITTEN
-        if len(plans) == 1 and plans[0].puts and (now := back.stands(0)) is not None:
+        if _is_whole_by_itself(plans) and (now := back.stands(0)) is not None:
             return _one(back, plans[0], now, written.get(0))
         left = back.restore(back.begun())
     return "\n".join((HALF, *left)) if left else PUT_BACK
 
 
+def _is_whole_by_itself(plans: Sequence[Plan]) -> bool:
+    """One file that gets a content is the old one or the new one, whatever happens."""
+    return len(plans) == 1 and plans[0].puts
+
+
 def _one(back: WayBack, plan: Plan, now: Identity, new: Identity | None) -> str | None:
-    """One file is whole by itself, the old one or the new one: it stays as it is."""
+    """It stays as it is; what is said of it."""
     back.let_go()
     if now == plan.was:
         return PUT_BACK
