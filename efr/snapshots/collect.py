@@ -99,7 +99,7 @@ class Collection:
         """Names what a command that runs for hours is compared with. No ref is packed here."""
         trees = "".join(f"{tree}\n" for tree in sorted(self._in_use(runner.store.name)))
         told = runner.run("cat-file", "--batch-check", budget=budget, given=trees.encode())
-        pins = []
+        pins: list[str] = []
         for line in told.decode().splitlines():
             tree, kind = line.split(" ")[:2]
             if kind == "tree":  # else the store was begun anew meanwhile
