@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from efr.config.edit import with_rule
 from efr.config.errors import ChangedMeanwhile, ConfigError, WriteFailed
 from efr.config.load import read
 from efr.config.rules import entry_of, rules_of
@@ -43,4 +42,6 @@ def _with(now: Original, rule: Rule, matches: Sequence[str]) -> str | None:
     text = now.text or ""
     if rules_of(read(text.encode()))[-1:] == (rule,):
         return None
+    from efr.config.edit import with_rule  # brings tomlkit, which takes long to load
+
     return with_rule(text, entry_of(rule, matches))

@@ -7,7 +7,6 @@ msgspec then, and only a bad file is walked with them. Facts: docs/config.md, "E
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -194,6 +193,8 @@ def _walk_table(value: Mapping[str, Any], kind: Any, path: Path) -> Iterator[Fau
 
 def _hint(path: Path, name: str, beside: list[str]) -> str:
     """The nearest key: of the same table, else of all by its last name."""
+    import difflib  # only for a file that does not load
+
     from efr.config.declared import declared, tables
 
     everywhere = [*declared(), *(table.name for table in tables() if table.name)]

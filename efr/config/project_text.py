@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 import msgspec
-import tomlkit
 from msgspec import Struct
-from tomlkit.items import Array, InlineTable
 
 from efr.config.errors import MARK, ConfigError, marked
 from efr.config.project_faults import first_fault
+from efr.config.toml import inline
 from efr.policy.paths import normal
 
 HEAD = """\
@@ -74,9 +73,9 @@ def added(text: str, project: Project) -> str:
     """The text with one more project behind the last one. Raises ConfigError."""
     before = parse(text)
     if not _headers(_lines(text)) and "project" in tomllib.loads(text):
-        document = tomlkit.parse(text)
-        _array(document).append(_inline(project))
-        after = document.as_string()
+        from efr.config.project_inline import appended
+
+        after = appended(text, ", ".join(_members(project)))
     else:
         after = _with_gap(text) + _table(project, _newline(text))
     return _checked(after, (*before, project))
@@ -87,15 +86,16 @@ def removed(text: str, index: int) -> str:
     before = parse(text)
     lines = _lines(text)
     headers = _headers(lines)
+    after: str | None
     if headers:
         if len(headers) != len(before):
             raise _too_unusual()
         end = headers[index + 1] if index + 1 < len(headers) else len(lines)
         after = _without(lines, headers[index], end)
     else:
-        document = tomlkit.parse(text)
-        del _array(document)[index]
-        after = document.as_string()
+        from efr.config.project_inline import without
+
+        after = without(text, index)
     return _checked(after, (*before[:index], *before[index + 1 :]))
 
 
@@ -107,8 +107,8 @@ def _refuse_twice(what: str, values: Sequence[str]) -> None:
         seen.add(value)
 
 
-def _checked(text: str, wanted: Sequence[Project]) -> str:
-    if parse(text) != tuple(wanted):
+def _checked(text: str | None, wanted: Sequence[Project]) -> str:
+    if text is None or parse(text) != tuple(wanted):
         raise _too_unusual()
     return text
 
@@ -174,29 +174,9 @@ def _with_gap(text: str) -> str:
 
 
 def _table(project: Project, newline: str) -> str:
-    rows = ["[[project]]", *(f"{key} = {value}" for key, value in _values(project))]
-    return newline.join([*rows, ""])
+    return newline.join(["[[project]]", *_members(project), ""])
 
 
-def _values(project: Project) -> list[tuple[str, str]]:
-    values = [("id", project.id), ("root", project.root)]
-    if project.name is not None:
-        values.append(("name", project.name))
-    return [(key, tomlkit.item(value).as_string()) for key, value in values]
-
-
-# The inline form: `project = [{ … }]` --------------------------------------------------------
-
-
-def _array(document: tomlkit.TOMLDocument) -> Array:
-    found = document["project"]
-    if not isinstance(found, Array):
-        raise _too_unusual()
-    return found
-
-
-def _inline(project: Project) -> InlineTable:
-    members = ", ".join(f"{key} = {value}" for key, value in _values(project))
-    parsed = tomlkit.parse(f"x = {{ {members} }}")["x"]
-    assert isinstance(parsed, InlineTable)
-    return parsed
+def _members(project: Project) -> list[str]:
+    values = (("id", project.id), ("root", project.root), ("name", project.name))
+    return [f"{key} = {inline(value)}" for key, value in values if value is not None]

@@ -17,7 +17,6 @@ from typing import Any, Final, Literal, Protocol
 import msgspec
 from msgspec import Struct
 
-from efr.config.edit import with_key, with_rule, without_key, without_rule
 from efr.config.errors import ChangedMeanwhile, ConfigError, WriteFailed
 from efr.config.example import example
 from efr.config.keys import KEYS, RESTART
@@ -242,13 +241,15 @@ class SettingsTool:
 
 def _edited(call: SettingsInput, before: str, old: Settings, home: str) -> tuple[str, str, str]:
     """(the key, the change in words, the new text). Raises BadInput, ConfigError."""
+    from efr.config import edit  # brings tomlkit, which takes long to load
+
     if call.operation == "add_rule":
         rule = _rule(call, home)
-        return _RULES, f"add_rule {inline(rule)}", with_rule(before, rule)
+        return _RULES, f"add_rule {inline(rule)}", edit.with_rule(before, rule)
     if call.operation == "remove_rule":
         if call.index is None:
             raise BadInput("remove_rule needs an index.")
-        after = without_rule(before, call.index)
+        after = edit.without_rule(before, call.index)
         entry = old.permissions.rules[call.index]
         _refuse_secrets(entry, home)
         return _RULES, f"remove_rule {call.index}: {inline(msgspec.to_builtins(entry))}", after
@@ -260,7 +261,7 @@ def _edited(call: SettingsInput, before: str, old: Settings, home: str) -> tuple
     if call.key == _SECRETS:
         raise BadInput(_ABOUT_SECRETS)
     if call.operation == "unset":
-        rest = without_key(before, call.key)
+        rest = edit.without_key(before, call.key)
         if rest is None:
             raise BadInput(f"{call.key} is not set in the file. Nobody was asked.")
         return call.key, f"unset {call.key}", rest
@@ -271,7 +272,7 @@ def _edited(call: SettingsInput, before: str, old: Settings, home: str) -> tuple
         read(f"{call.key} = {inline(value)}\n".encode())
     except ConfigError as exc:
         raise BadInput(f"Nobody was asked: {exc.key or call.key}: {exc.message}.") from exc
-    return call.key, f"set {call.key} = {inline(value)}", with_key(before, call.key, value)
+    return call.key, f"set {call.key} = {inline(value)}", edit.with_key(before, call.key, value)
 
 
 def _rule(call: SettingsInput, home: str) -> dict[str, Any]:
