@@ -8,10 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from efr.agent import conversation, turn_files
+from efr.agent import conversation, loaded, turn_files
 from efr.base.roots import SOCKET_PATH_LIMIT
 from efr.config.schema import Shell, Snapshot
-from efr.daemon import attachments, main, subscriptions, upkeep, watches
+from efr.daemon import attachments, heaps, main, subscriptions, upkeep, watches
 from efr.providers import catalog_fetch
 from efr.snapshots import room
 from efr.store import collect, db, feed
@@ -51,6 +51,8 @@ def test_the_limits_are_those_of_the_code() -> None:
         "events that wait for a subscriber": str(subscriptions.QUEUE_SIZE),
         "changes that wait for a watch of the list": str(watches.QUEUE_SIZE),
         "commits that the search index may be behind in memory": str(feed.BACKLOG),
+        "conversations kept loaded that rest": str(loaded.KEPT),
+        "heaps of the C library": str(heaps.HEAPS),
         "jobs that wait for the writer": str(writer.INBOX),
         "time for a stop": f"{main.STOP_S:g} s",
         "time that a stranger's lock on the database may take": f"{db.BUSY_TIMEOUT_MS / 1000:g} s",
