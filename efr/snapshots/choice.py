@@ -16,6 +16,7 @@ from msgspec import Struct, field
 MADE: Final = frozenset(
     ("target", "node_modules", ".venv", "venv", "__pycache__", "dist", "build", ".next", ".cache")
 )
+SMALL: Final = 64 << 10  # bytes that are not counted when files are put in batches
 IGNORED_BYTES: Final = 1 << 20  # of one ignored file
 IGNORED_FILES: Final = 2000
 IGNORED_DEPTH: Final = 16
@@ -39,6 +40,9 @@ class Chosen(Struct):
 
     put: list[str] = field(default_factory=list)  # new, changed or gone
     drop: list[str] = field(default_factory=list)  # in the index, and not wanted any more
+    sizes: dict[str, int] = field(
+        default_factory=dict
+    )  # bytes of those in `put` that are not small
     large: dict[str, Mark] = field(default_factory=dict)
     skipped: int = 0
 
@@ -113,6 +117,8 @@ def _sort(root: str, code: str, path: str, limits: Limits, chosen: Chosen) -> No
         chosen.skipped += 1
     else:
         chosen.put.append(path)
+        if seen.st_size > SMALL:
+            chosen.sizes[path] = seen.st_size
 
 
 def _no_git_takes(path: str, mode: int) -> bool:

@@ -7,7 +7,7 @@ goes into the index and becomes a tree. The ignored files have an index and a tr
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, field
@@ -40,6 +40,7 @@ _PACK_FROM: Final = 200
 # What a batch read is kept: a first snapshot that was too slow goes on there with the next try.
 # git looks through all of a batch for each file, and through all packs: more or fewer is slower.
 _BATCH: Final = 5000
+_BATCH_BYTES: Final = 256 << 20  # some seconds
 _PUT: Final = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
 _TO_PACK: Final = "core.bigFileThreshold=1"
 # Files that are left out, for they change while git reads them; more mean that the store is broken.
@@ -118,7 +119,8 @@ class Taker:
         """The tree, and how many files could not be read."""
         index, moving = self._files.index, 0
         if chosen.put or chosen.drop:
-            moving = _update(self._git, chosen.put, chosen.drop, budget)
+            parts = batches(chosen.put, chosen.sizes)
+            moving = _update(self._git, parts, chosen.drop, budget)
         elif self._known.tree and disk.signature(index) == self._known.index:
             return self._known.tree, 0
         tree = _write_tree(self._git, budget)
@@ -143,7 +145,7 @@ class Taker:
         else:
             held = os.fsdecode(git.run("ls-files", "-z", budget=budget)).split("\0")[:-1]
             drop = [path for path in held if path not in wanted.files]
-            moving = _update(git, list(wanted.files), drop, budget)
+            moving = _update(git, batches(list(wanted.files), {}), drop, budget)
             tree = _write_tree(git, budget)
         # No turn may name this tree; without a name it would go while it is still of use.
         write_object(self._files.git, "tree", b"")
@@ -153,12 +155,25 @@ class Taker:
         return tree, len(wanted.files) - moving, wanted.skipped + moving
 
 
-def _update(git: Git, put: Sequence[str], drop: Sequence[str], budget: Budget) -> int:
+def batches(put: Sequence[str], sizes: Mapping[str, int]) -> list[Sequence[str]]:
+    """The paths in parts, in their order; `sizes` are the bytes of those that are not small."""
+    parts: list[Sequence[str]] = []
+    start = filled = 0
+    for at, path in enumerate(put):
+        size = sizes.get(path, 0)
+        if at - start == _BATCH or (at > start and filled + size > _BATCH_BYTES):
+            parts.append(put[start:at])
+            start, filled = at, 0
+        filled += size
+    return [*parts, put[start:]] if put else []
+
+
+def _update(git: Git, put: Sequence[Sequence[str]], drop: Sequence[str], budget: Budget) -> int:
     """Brings the index to date; returns how many files could not be read."""
     if drop:
         git.run("update-index", "-z", "--force-remove", "--stdin", budget=budget, given=_list(drop))
-    settings = (_TO_PACK,) if len(put) >= _PACK_FROM else ()
-    waiting = [put[start : start + _BATCH] for start in range(0, len(put), _BATCH)][::-1]
+    settings = (_TO_PACK,) if sum(map(len, put)) >= _PACK_FROM else ()
+    waiting = [*reversed(put)]
     moving = 0
     while waiting:
         part = waiting.pop()

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from efr.snapshots.choice import below, parse_status, read_left_out
+from efr.snapshots.take import batches
 
 # As root every file can be read, so the child is nobody then.
 CHILD = """
@@ -66,3 +67,12 @@ def test_paths_are_compared_by_whole_parts(root: str, found: set[str]) -> None:
 def test_a_damaged_list_of_left_out_files_is_no_list() -> None:
     with pytest.raises(ValueError, match="not enough values"):
         read_left_out("12 x\0")
+
+
+def test_files_are_read_in_parts_by_number_and_by_bytes() -> None:
+    many = [str(number) for number in range(10_001)]
+    assert [len(part) for part in batches(many, {})] == [5000, 5000, 1]
+    big = {"1": 200 << 20, "2": 100 << 20, "4": 300 << 20}
+    assert batches(many[:7], big) == [["0", "1"], ["2", "3"], ["4"], ["5", "6"]]
+    assert batches([], {}) == []
+    assert batches(["4"], big) == [["4"]]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
+import selectors
 import shlex
 import shutil
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from efr.base.cancel import Cancel, Cancelled
+from efr.base.inotify import Inotify
 from efr.snapshots.choice import Limits
 from efr.snapshots.errors import NotTaken
 from efr.snapshots.room import Snapshots
@@ -246,3 +249,37 @@ def test_a_git_that_hangs_is_ended_and_leaves_nothing(tmp_path: Path) -> None:
     hang.unlink()
     assert [one.path for one in world.room.changes(before, slow.take(ROOMY))] == ["a"]
     assert not lock.exists()
+
+
+def test_a_first_snapshot_that_was_too_slow_goes_on_where_it_was(tmp_path: Path) -> None:
+    """Git is stopped at the second part of a project of large files (they are holes)."""
+    world = world_in(tmp_path)
+    for number in range(3):
+        os.truncate(world.write(f"f{number}"), 129 << 20)
+    limits = Limits(max_file_bytes=1 << 30, max_files=50, ignored=False)
+    asked = tmp_path / "asked"
+    stop = f'case "$*" in *update-index*) cat > {tmp_path}/given; tr -cd "\\0" < {tmp_path}/given |'
+    stop += f" wc -c >> {asked}; [ $(wc -l < {asked}) = 2 ] && exec sleep 600;"
+    stop += f' exec {shutil.which("git")} "$@" < {tmp_path}/given;; esac'
+    slow = wrapped(world, tmp_path, stop)
+    cancel = Cancel()
+
+    def look() -> None:
+        with closing(Inotify()) as written, selectors.DefaultSelector() as selector:
+            written.watch(str(tmp_path))
+            selector.register(written, selectors.EVENT_READ)
+            ready.set()
+            while not asked.exists() or asked.read_text().count("\n") < 2:
+                selector.select(30)
+                written.read()
+        cancel.cancel()
+
+    ready = threading.Event()
+    looker = threading.Thread(target=look)
+    looker.start()
+    assert ready.wait(30)
+    with pytest.raises(Cancelled):
+        slow.room.take(str(world.root), limits, whole=False, cancel=cancel)
+    looker.join()
+    assert slow.take(limits).count == 3
+    assert asked.read_text().split() == ["1", "1", "1", "1"]
