@@ -252,11 +252,11 @@ def test_a_git_that_hangs_is_ended_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_first_snapshot_that_was_too_slow_goes_on_where_it_was(tmp_path: Path) -> None:
-    """Git is stopped at the second part of a project of large files (they are holes)."""
+    """Git is stopped at the second part of a project with many files."""
     world = world_in(tmp_path)
-    for number in range(3):
-        os.truncate(world.write(f"f{number}"), 129 << 20)
-    limits = Limits(max_file_bytes=1 << 30, max_files=50, ignored=False)
+    for number in range(5002):
+        (world.root / str(number)).touch()
+    limits = Limits(max_file_bytes=10_000, max_files=6000, ignored=False)
     asked = tmp_path / "asked"
     stop = f'case "$*" in *update-index*) cat > {tmp_path}/given; tr -cd "\\0" < {tmp_path}/given |'
     stop += f" wc -c >> {asked}; [ $(wc -l < {asked}) = 2 ] && exec sleep 600;"
@@ -281,5 +281,5 @@ def test_a_first_snapshot_that_was_too_slow_goes_on_where_it_was(tmp_path: Path)
     with pytest.raises(Cancelled):
         slow.room.take(str(world.root), limits, whole=False, cancel=cancel)
     looker.join()
-    assert slow.take(limits).count == 3
-    assert asked.read_text().split() == ["1", "1", "1", "1"]
+    assert slow.take(limits).count == 5002
+    assert asked.read_text().split() == ["5000", "2", "2"]
