@@ -85,14 +85,15 @@ def faults(claims: Sequence[Claim], options: str, folder: Path) -> Iterator[str]
         else:
             if claim.all_run and said and ran.commands:
                 yield f"{claim.line!r} did not run {said[0]!r} with {options!r}"
-    named = {_name(word, home) for claim in claims for word in claim.writes}
+    named = {name for claim in claims for word in claim.writes for name in _names(word, home)}
     for name in recording.made - named:
         yield f"a file {name!r} appeared with {options!r}"
 
 
-def _name(word: Word, home: str) -> str:
-    """The file of a redirection, as the recording names it."""
-    return os.path.relpath(os.path.join(home, _forms(word, home)[-1]), home)
+def _names(word: Word, home: str) -> Iterator[str]:
+    """What the file of a redirection may be called in the recording."""
+    for form in _forms(word, home):
+        yield os.path.relpath(os.path.join(home, form), home)
 
 
 def _is_said(words: Sequence[str], command: SimpleCommand, home: str) -> bool:
@@ -160,7 +161,8 @@ def _written(line: str) -> Iterator[LineWord]:
 
 def _is_named(name: str, lines: Sequence[str]) -> bool:
     """Whether a line writes the file; a sign of a pattern becomes a byte of its own in a name."""
-    named = {os.path.relpath(f"/h/{word.text}", "/h") for line in lines for word in _written(line)}
+    files = (os.path.join("/h", word.text) for line in lines for word in _written(line))
+    named = {os.path.relpath(file, "/h") for file in files}
     return name in named or re.search("[\udc80-\udcff]", name) is not None
 
 
