@@ -29,6 +29,7 @@ INPUTS: Final[dict[str, Any]] = {
     "add": {"path": "new.txt", "content": "1\n"},
     "edit": {"path": "a.txt", "old_string": "one", "new_string": "1"},
 }
+MIDDLE: Final = range(54, 62)  # of a patch: its files take their places
 STEPS: Final = frozenset(
     ("open", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.chmod")
 )
@@ -67,7 +68,7 @@ def run(root: Path, kind: str, step: int) -> None:
 
 def main(folder: Path) -> None:
     for kind in INPUTS:
-        for step in count():
+        for step in count() if kind != "again" else MIDDLE:
             root = folder / kind / f"{step:03}"
             root.mkdir(parents=True)
             lay_out(root)
