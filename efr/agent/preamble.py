@@ -8,6 +8,7 @@ redaction; they live in memory until then and reach no event, receipt or log.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from msgspec import Struct
 
@@ -68,6 +69,7 @@ class LiveState(Struct, frozen=True):
     move: Move | None
     place: Place
     host: Host
+    now: datetime  # of the machine's time zone
     scratch: str | None
     settings: t.EffectiveSettings
     full_allowed: bool
@@ -164,6 +166,7 @@ def _machine(state: LiveState) -> Iterator[str]:
     yield f"Home: {_shown(state.host.home)}"
     name = (state.context.hostname if state.context else None) or state.host.name
     yield f"Host: {_shown(name)}, {_shown(state.host.os_name)}"
+    yield f"Now: {state.now:%A %Y-%m-%d %H:%M %z}"
     if state.context is not None and state.context.ssh_connection:
         yield "The user is connected by SSH."
     if state.scratch is not None:

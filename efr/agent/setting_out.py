@@ -8,6 +8,7 @@ hidden shell; runs on the conversation's worker.
 from __future__ import annotations
 
 import logging
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,7 @@ def set_out(
         place=place,
         dotfiles=ports.places.dotfiles(),
         host=ports.host,
+        now=datetime.fromtimestamp(ports.clock.now_us() / 1_000_000).astimezone(),
         scratch=scratch,
         settings=resolved.effective,
         full_allowed=frame.settings.permissions.allow_full,

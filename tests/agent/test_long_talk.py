@@ -191,8 +191,8 @@ def test_three_hundred_turns_in_a_small_window(tmp_path: Path) -> None:
     model, events = talk(tmp_path / "one", TURNS, restarts)
     done = [event for event in events if isinstance(event, ev.ConversationCompacted)]
     assert len([one for one in done if one.trigger.value == "auto"]) >= 5
-    assert done[-1].summary is not None
-    assert set(FACT.findall(done[-1].summary)) == {*STATED.values(), FOCUS}
+    summaries = [one.summary for one in done if one.summary is not None]  # others only prune
+    assert set(FACT.findall(summaries[-1])) == {*STATED.values(), FOCUS}
     assert model.checks >= 50
     assert _breaks(model.requests) <= len(done)
 

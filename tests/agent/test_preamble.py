@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
+
 from msgspec.structs import replace
 
 from efr.agent.dotfiles import Dotfiles, Layout
@@ -27,6 +29,7 @@ STATE = LiveState(
         Repo("/home/u/p/app", "main"),
     ),
     host=Host("/home/u", "host", "Debian GNU/Linux 13"),
+    now=datetime(2026, 3, 1, 9, 5, 59, tzinfo=timezone(-timedelta(hours=3, minutes=30))),
     scratch="/home/u/.local/share/efr/scratch/x",
     settings=t.EffectiveSettings(
         mode=t.Mode.CAUTIOUS,
@@ -51,6 +54,7 @@ def test_the_whole_block() -> None:
         "Git work tree: /home/u/p/app, branch main",
         "Home: /home/u",
         "Host: box, Debian GNU/Linux 13",
+        "Now: Sunday 2026-03-01 09:05 -0330",
         "The user is connected by SSH.",
         "$SCRATCH: /home/u/.local/share/efr/scratch/x (throwaway files; writing there needs no"
         " question)",
