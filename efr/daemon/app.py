@@ -121,6 +121,7 @@ class Daemon:
         self._fatal = fatal
         self._started_at_us = outside.clock.now_us()
         self._looks = Looks(outside.clock)
+        self._lookups = Lookups(outside.clock)
         self._journal = WriteJournal(roots.write_journal)
         self._upkeep = Upkeep(
             roots,
@@ -134,7 +135,9 @@ class Daemon:
     def start(self, started: Started) -> None:
         """Starts everything; clients can connect when it returns. Raises what kept it from that."""
         leftovers.remove(self._roots, self._started_at_us)
+        # Stopped last: what hangs there may use up the deadline, and holds nothing of ours.
         started.add("the looks at file systems", self._looks.stop)
+        started.add("the name lookups", self._lookups.stop)
         for one in self._open_database():
             _tell_not_run(self._roots.notices, one)  # at once: no later start knows of them
         store = self._start_store(started)
@@ -197,9 +200,7 @@ class Daemon:
 
     def _providers(self, started: Started) -> Providers:
         clock = self._clock
-        lookups = Lookups(clock)
-        started.add("the name lookups", lookups.stop)
-        http = HttpClient(clock, proxies=Proxies(self._outside.env), resolve=lookups.find)
+        http = HttpClient(clock, proxies=Proxies(self._outside.env), resolve=self._lookups.find)
         started.add("the idle connections", lambda deadline: http.close())
         recorded = self._outside.env.get(RECORD_VARIABLE)
         transcript = Transcript(Path(recorded)) if recorded else None
