@@ -34,8 +34,34 @@ Usage:
   efr login openai
   efr login (openai-api | anthropic-api | compatible) [--from-env] [--no-check]
   efr logout (openai | openai-api | anthropic-api | compatible)
+  efr help [<command>]
   efr (-h | --help)
   efr (-V | --version)
+
+Commands:
+  send           Sends a prompt and shows the reply; --steer adds to the running turn.
+  new            Sends a prompt that starts a new conversation.
+  resume         Continues another conversation in this terminal.
+  search         Finds conversations by their words.
+  history        Lists the conversations, or shows one.
+  diff           Shows what a turn changed in files.
+  compact        Makes room in the model's context.
+  context        Shows what fills the model's context.
+  away           You are not there: a question waits 5 minutes and no longer.
+  conversation   Deletes a conversation and everything that is kept of it.
+  settings       Shows the mode, model and effort of a prompt here, and the choices.
+  models         Lists the models.
+  config         Shows, checks and changes the settings.
+  status         Tells how efrd is.
+  attach         Shows the screen of the hidden shell and types into it.
+  shell          Tells what runs in the hidden shell; stops it; closes the shell.
+  service        Makes efrd a service of systemd for this user.
+  init           Prints what .zshrc evaluates to load the plugin.
+  version        Prints the build and the protocol.
+  paths          Tells where efr keeps its files.
+  project        Lists, adds and removes projects.
+  login, logout  Stores and forgets the key of a model API, or a subscription.
+  help           Shows this, or the part of one command.
 
 Options:
   --conversation=ID    The conversation, or the start of its id from 4 characters on.
@@ -73,6 +99,7 @@ import os
 import sys
 
 from efr.base.ctrl_c import end_at_once
+from efr.cli.streams import drop_stdout, is_full, make_usable
 
 TYPE_CHECKING = False  # as `typing` has it, which takes long to load: Ctrl+C raises until `main`
 if TYPE_CHECKING:
@@ -111,7 +138,7 @@ COMMANDS = {
 # What the plugin runs for every prompt: nothing to parse, so the parser is not loaded.
 BARE: dict[tuple[str, ...], dict[str, Any]] = {("send",): {"send": True}, ("new",): {"new": True}}
 # Arguments that name something; an empty variable of a script must not look like none was given.
-NEVER_EMPTY = ("<id>", "<key>", "<path>")
+NEVER_EMPTY = ("<id>", "<key>", "<path>", "--conversation", "--turn")
 # What the picker's fzf runs, not a person: not in the usage, and never parsed.
 HIDDEN = {
     "picker-rows": "efr.cli.commands.picker:rows",
@@ -123,16 +150,47 @@ def main() -> None:
     """The console script."""
     end_at_once()
     gc.set_threshold(COLLECT_AFTER)
+    make_usable()
     code = run(sys.argv[1:], os.environ)
     gc.freeze()  # the interpreter's last collection would look through every module
     sys.exit(code)
 
 
 def run(argv: list[str], env: MutableMapping[str, str]) -> int:
-    """Parses, runs the command, and turns what stopped it into a message and an exit code."""
-    from efr.cli.errors import DONE, INTERRUPTED, USAGE
+    """Runs the command, and turns what stopped it into a message and an exit code."""
+    from efr.cli.errors import DONE, FAILED, INTERRUPTED
 
-    args = BARE.get(tuple(argv)) or hidden(argv) or parse(argv)
+    try:
+        code = _run(argv, env)
+        sys.stdout.flush()  # a closed pipe shows here and not in the interpreter's last words
+        return code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        drop_stdout()
+        return DONE  # the reader has seen enough
+    except Exception as error:
+        if isinstance(error, OSError) and is_full(error):
+            print(f"efr: the output cannot be written: {error.strerror}", file=sys.stderr)
+            drop_stdout()
+            return FAILED
+        known = _report(error)
+        if known is None:
+            raise
+        return known
+
+
+def _run(argv: list[str], env: MutableMapping[str, str]) -> int:
+    from efr.cli.errors import USAGE
+
+    args = BARE.get(tuple(argv)) or hidden(argv)
+    if args is None:
+        from efr.cli.usage import help_topic
+
+        topic = help_topic(argv)
+        if topic is not None:
+            return _help(topic)
+        args = parse(argv)
     if args is None:
         return USAGE
     from efr.base.clock import SystemClock
@@ -142,23 +200,21 @@ def run(argv: list[str], env: MutableMapping[str, str]) -> int:
 
     clock = SystemClock()
     by_character(env)
-    try:
-        command = _load(
-            next(target for word, target in (COMMANDS | HIDDEN).items() if args.get(word))
-        )
-        code = command(Run(args, env, clock, SystemIds(clock)))
-        sys.stdout.flush()  # a closed pipe shows here and not in the interpreter's last words
-        return code
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        _close_stdout()
-        return DONE  # the reader has seen enough
-    except Exception as error:
-        known = _report(error)
-        if known is None:
-            raise
-        return known
+    command = _load(next(target for word, target in (COMMANDS | HIDDEN).items() if args.get(word)))
+    return command(Run(args, env, clock, SystemIds(clock)))
+
+
+def _help(topic: str) -> int:
+    """Prints the help of one command or of all."""
+    from efr.cli.errors import DONE, USAGE
+    from efr.cli.usage import help_text, wrong_usage
+
+    told = help_text(__doc__, topic)
+    if not told:
+        print(wrong_usage(__doc__, [topic]), file=sys.stderr)
+        return USAGE
+    print(told)
+    return DONE
 
 
 def hidden(argv: list[str]) -> dict[str, Any] | None:
@@ -177,26 +233,16 @@ def parse(argv: list[str]) -> dict[str, Any] | None:
     try:
         parsed = docopt(__doc__, argv, version=f"efr {VERSION}")
     except DocoptExit as error:
-        print(_usage_message(argv, str(error.code)), file=sys.stderr)
+        from efr.cli.usage import wrong_usage
+
+        told = str(error.code).partition("Usage:")[0]
+        print(wrong_usage(__doc__, argv, told), file=sys.stderr)
         return None
     for name in NEVER_EMPTY:
         if parsed.get(name) == "":
             print(f"efr: {name} is empty", file=sys.stderr)
             return None
     return {name: value for name, value in parsed.items() if value}
-
-
-def _usage_message(argv: list[str], told: str) -> str:
-    """The usage of the command that was meant, or how to see the commands."""
-    import re
-
-    usage = told.partition("Usage:")[2]
-    forms = re.split(r"\n(?=  efr )", usage.strip("\n"))
-    meant = [form for form in forms if argv and re.match(rf"  efr \(?{re.escape(argv[0])}\b", form)]
-    if meant:
-        return "\n".join(["Usage:", *meant])
-    what = f"there is no command {argv[0]!r}" if argv else "a command is missing"
-    return f"efr: {what}\n     efr --help"
 
 
 def _load(target: str) -> Callable[..., int]:
@@ -218,11 +264,6 @@ def _report(error: Exception) -> int | None:
     if known.fix:
         print(f"     {known.fix}", file=sys.stderr)
     return known.code
-
-
-def _close_stdout() -> None:
-    """Keeps the interpreter's own flush at exit from failing on the closed pipe."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

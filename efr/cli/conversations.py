@@ -25,9 +25,11 @@ def resolve(connection: Connection, wanted: str) -> t.ConversationSummary:
     Raises CommandError when there is none, UsageError when several match or it is too short.
     """
     start = wanted.lower()
-    if len(start) < LEAST or not _START.fullmatch(start):
+    if not _START.fullmatch(start):
+        raise UsageError(f"'{visible_line(wanted)}' is no conversation id", fix="efr history")
+    if len(start) < LEAST:
         raise UsageError(
-            f"{wanted!r} is no conversation id", fix=f"give {LEAST} characters or more"
+            f"'{wanted}' is too short for a conversation id", fix=f"give {LEAST} characters or more"
         )
     found = [row for row in every(connection) if row.id.startswith(start)]
     if not found:
@@ -61,8 +63,8 @@ def of_terminal(connection: Connection, tty: str) -> t.ConversationSummary | Non
 
 
 def named_or_here(run: Run, connection: Connection, tty: str, command: str) -> str:
-    """The conversation of `--conversation`, else this terminal's. Raises CommandError."""
-    wanted = run.args.get("--conversation")
+    """The conversation that is named, else this terminal's. Raises CommandError."""
+    wanted = run.args.get("--conversation") or run.args.get("<id>")
     if wanted:
         return resolve(connection, wanted).id
     found = of_terminal(connection, tty)

@@ -18,7 +18,7 @@ from efr.client.errors import (
     Refused,
 )
 from efr.text.visible import visible_line
-from efr.wire.errors import no_method
+from efr.wire.errors import BadValue, no_method
 
 START = "systemctl --user start efrd"
 RESTART = "systemctl --user restart efrd"
@@ -44,6 +44,8 @@ def explain(error: Exception) -> CommandError | None:
         return CommandError("the connection to efrd was lost", fix=LOGS)
     if isinstance(error, NoAnswer):
         return CommandError("efrd does not answer", fix=LOGS)
+    if isinstance(error, BadValue) and isinstance(error.__cause__, UnicodeError):
+        return CommandError("an argument is not valid UTF-8", code=USAGE)
     if isinstance(error, BadReply):
         return CommandError(f"efrd sent what this efr cannot read: {error.why}", fix=COMPARE)
     return CommandError(str(error)) if isinstance(error, ClientError) else None
@@ -61,7 +63,8 @@ def _refused(error: Refused) -> CommandError:
         what = f"efrd is older than this efr and needs an update: it has no {error.method}"
         return CommandError(what, fix=RESTART)
     if error.code == "invalid" and error.detail("setting") is not None:
-        return CommandError(message, fix=_choices(error), code=USAGE)
+        told = "; choose " in message  # the sentence names them itself
+        return CommandError(message, fix="" if told else _choices(error), code=USAGE)
     if error.code == "unauthorized":
         told = "efr login " in message  # the sentence names the way out itself
         return CommandError(message, fix="" if told else login_line(error.detail("provider")))

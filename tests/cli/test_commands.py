@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,7 @@ from tests.cli.fake_daemon import (
 )
 from tests.cli.programs import EFR, efr_in_pipe, environment
 
+MODELS_USAGE = "Usage:\n  efr models [--names | --json]\n"
 CONVERSATION_2 = CONVERSATION[:-1] + "2"
 
 
@@ -95,22 +97,42 @@ def answered(fake: FakeDaemon, run: Run) -> Run:
     [
         (["frobnicate"], "efr: there is no command 'frobnicate'\n     efr --help\n"),
         ([], "efr: a command is missing\n     efr --help\n"),
-        (["status", "x"], "Usage:\n  efr status [--json]\n"),
+        (["status", "x"], "efr: 'x' does not fit here\nUsage:\n  efr status [--json]\n"),
+        (["status", "a'\x1b\n"], "efr: 'a'␛ ' does not fit here\nUsage:\n  efr status [--json]\n"),
+        (["models", "--names", "--json"], "efr: '--json' does not fit here\n" + MODELS_USAGE),
+        (["models", "--json=1"], "efr: --json must not have an argument\n" + MODELS_USAGE),
+        (["search", "a", "-v"], "efr: '-v' does not fit here\n     behind -- it is text\nUsage:\n"),
         (["init", "fish"], "Usage:\n  efr init zsh\n"),
+        (["frob\x1b", "--help"], "efr: there is no command 'frob␛'\n     efr --help\n"),
     ],
 )
 def test_wrong_words_are_told_in_few_lines(
     words: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert efr_cli.run(words, {}) == 2
-    assert capsys.readouterr().err == told
+    assert capsys.readouterr().err.startswith(told)
 
 
-def test_every_command_of_the_usage_has_a_function() -> None:
-    usage = (efr_cli.__doc__ or "").split("Usage:")[1].split("Options:")[0]
+def test_every_command_of_the_usage_has_a_function_and_a_help(run: Run) -> None:
+    whole = efr_cli.__doc__ or ""
+    usage = whole.split("Usage:")[1].split("Options:")[0]
     words = {line.split()[1] for line in usage.splitlines() if line.startswith("  efr ")}
 
-    assert words - {"(-h", "(-V"} == set(efr_cli.COMMANDS)
+    assert words - {"(-h", "(-V", "help"} == set(efr_cli.COMMANDS)
+    assert run("help") == (0, whole.strip("\n") + "\n", "")
+    for word in words - {"(-h", "(-V"}:
+        code, told, err = run("help", word)
+        head, _, rest = told.partition("\n\nUsage:\n  efr ")
+        assert (code, err) == (0, "")
+        assert re.fullmatch(rf"efr {word} - \S.*\.", head)
+        assert rest.split()[0] == word
+        assert run(word, "-h") == (0, told, "")
+
+
+def test_the_help_of_a_command_has_its_options_alone(run: Run) -> None:
+    flags = re.findall(r"^  (-\S.*?)  ", run("help", "history")[1], re.MULTILINE)
+
+    assert flags == ["--json", "--limit=N", "--cursor=C", "-v, --verbose"]
 
 
 @pytest.mark.parametrize("argv", efr_cli.BARE)
@@ -178,6 +200,47 @@ def test_a_closed_pipe_ends_quietly(tmp_path: Path) -> None:
     _, err = process.communicate(timeout=20)
 
     assert (process.returncode, err) == (0, "")
+
+
+def printed_to(words: str, where: str, env: dict[str, str]) -> tuple[int, str]:
+    """The status of `efr` with a redirection of the shell, and what it said on stderr."""
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {where}', "sh", *EFR, *words.split()],
+        env=environment(env),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+FULL = (1, "efr: the output cannot be written: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "where", "told"),
+    [
+        ("paths", ">/dev/full", FULL),
+        ("--help", ">/dev/full", FULL),
+        ("--help", ">&-", (0, "")),
+        ("config show", ">&- 2>&- <&-", (0, "")),
+    ],
+)
+def test_an_output_that_is_closed_or_full(
+    tmp_path: Path, words: str, where: str, told: tuple[int, str]
+) -> None:
+    env = {"EFR_HOME": str(tmp_path), "EFR_RUNTIME_DIR": str(tmp_path / "r")}
+    assert printed_to(words, where, env) == told
+
+
+def test_a_locale_of_another_charset_stops_no_output(tmp_path: Path) -> None:
+    env = {"EFR_HOME": str(tmp_path / "○"), "PYTHONIOENCODING": "latin-1"}
+    out = tmp_path / "out"
+
+    assert printed_to("paths", f">{out}", env) == (0, "")
+    assert f"{tmp_path}/?/config".encode() in out.read_bytes()
 
 
 def test_version_names_build_and_protocol(run: Run) -> None:
@@ -350,8 +413,9 @@ def test_history_as_json_is_the_daemons_answer(answered: Run) -> None:
 @pytest.mark.parametrize(
     ("start", "rows", "code", "message"),
     [
-        ("019", [], 2, "'019' is no conversation id"),
-        ("zzzz", [], 2, "'zzzz' is no conversation id"),
+        ("019", [], 2, "'019' is too short for a conversation id\n     give 4 characters or more"),
+        ("zzzz", [], 2, "'zzzz' is no conversation id\n     efr history"),
+        ("zz\x1b\udcff", [], 2, "'zz␛\ufffd' is no conversation id"),
         ("ffff", [summary(CONVERSATION, "t")], 1, "no conversation starts with ffff"),
         (
             "019a9b1c",
@@ -793,6 +857,8 @@ def test_init_prints_a_line_that_sources_the_plugin(run: Run) -> None:
         (("history", ""), "efr: <id> is empty"),
         (("conversation", "delete", ""), "efr: <id> is empty"),
         (("project", "remove", ""), "efr: <path> is empty"),
+        (("compact", "--conversation="), "efr: --conversation is empty"),
+        (("diff", "--turn="), "efr: --turn is empty"),
     ],
 )
 def test_an_argument_that_names_nothing(
@@ -801,3 +867,17 @@ def test_an_argument_that_names_nothing(
     code, _, err = run(*args, env={"EFR_HOME": str(tmp_path), "EFR_RUNTIME_DIR": str(tmp_path)})
     assert code == 2
     assert err.startswith(told)
+
+
+def test_an_argument_that_is_no_text(answered: Run) -> None:
+    told = answered("history", "--cursor=\udcff", answers=[])
+
+    assert told == (2, "", "efr: an argument is not valid UTF-8\n")
+
+
+@pytest.mark.parametrize("word", ["stop", "close"])
+def test_a_shell_that_nobody_named_is_left_alone(answered: Run, word: str) -> None:
+    told = answered("shell", word, answers=[])  # no terminal, so no conversation of its own
+
+    fix = f"efr shell {word} --conversation=ID"
+    assert told == (1, "", f"efr: this terminal has no conversation\n     {fix}\n")

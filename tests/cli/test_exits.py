@@ -45,6 +45,13 @@ def test_the_other_side_is_older_or_newer(error: Exception, message: str, fix: s
     assert (known.message, known.fix, known.code) == (message, fix, 1)
 
 
+def test_choices_are_told_once() -> None:
+    detail = {"setting": "model", "choices": ["demo"]}
+    known = explain(Refused("prompt.send", "invalid", "no model 'x'; choose demo", detail))
+    assert known is not None
+    assert (known.fix, known.code) == ("", 2)
+
+
 def test_a_search_of_a_daemon_that_has_none(fake: FakeDaemon) -> None:
     method = "conversations.search"
     process = efr_in_pipe("search", "x", env=fake.env)

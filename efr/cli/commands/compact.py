@@ -7,6 +7,7 @@ from efr.cli.asker import asker_of
 from efr.cli.conversations import named_or_here
 from efr.cli.errors import DONE
 from efr.cli.printing import print_lines
+from efr.cli.prompt import clean
 from efr.cli.render.ending import compaction_text
 from efr.cli.render.spans import MUTED, row
 from efr.cli.run import Run
@@ -19,7 +20,7 @@ def compact(run: Run) -> int:
     """Asks for it, waits, and prints the line that a compaction leaves."""
     given = handover.take(run.env)
     asker = asker_of(run, given)
-    focus = " ".join(run.args.get("<focus>") or []) or given.prompt
+    focus = clean(" ".join(run.args.get("<focus>") or []) or given.prompt)
     with asker.connect(run) as connection:
         conversation_id = named_or_here(run, connection, asker.tty or "", "compact")
         done = _wait(run, connection, conversation_id, focus.strip() or None)

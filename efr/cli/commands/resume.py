@@ -19,6 +19,7 @@ from efr.cli.look import is_smart
 from efr.cli.moving import resume_here
 from efr.cli.picker import Fzf, pick, program
 from efr.cli.printing import columns_of, print_lines
+from efr.cli.prompt import clean
 from efr.cli.render.conversations import index_line, numbered
 from efr.cli.render.spans import MUTED, row
 from efr.cli.run import Run, is_terminal
@@ -34,7 +35,7 @@ def resume(run: Run) -> int:
     """Resumes what was chosen, or shows what there is."""
     given = handover.take(run.env)
     asker = asker_of(run, given)
-    chosen = choice(_text(run) or given.prompt, take=bool(run.args.get("--take")))
+    chosen = choice(clean(_text(run) or given.prompt), take=bool(run.args.get("--take")))
     with asker.connect(run) as connection:
         conversation_id = _named(run, connection, asker, chosen)
         if conversation_id is None:

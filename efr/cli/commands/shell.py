@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from efr.cli.conversations import here, resolve
+from efr.cli.conversations import here, named_or_here, resolve
 from efr.cli.dialog import open_connection
 from efr.cli.errors import DONE, CommandError
 from efr.cli.printing import print_json, print_lines
@@ -20,15 +20,14 @@ _WAYS = "efr attach shows it, efr shell stop stops it, efr shell close closes th
 def shell(run: Run) -> int:
     """One of the three, for the conversation here or a named one."""
     with open_connection(run) as connection:
+        for word, change in (("stop", _stop), ("close", _close)):
+            if run.args.get(word):
+                named = named_or_here(run, connection, terminal_name(), f"shell {word}")
+                return change(run, connection, named)
         wanted = run.args.get("<id>") or run.args.get("--conversation")
-        conversation = (
-            resolve(connection, wanted) if wanted else here(run, connection, terminal_name())
-        )
-        if run.args.get("stop"):
-            return _stop(run, connection, conversation.id)
-        if run.args.get("close"):
-            return _close(run, connection, conversation.id)
-        return _status(run, connection, conversation.id)
+        if wanted:
+            return _status(run, connection, resolve(connection, wanted).id)
+        return _status(run, connection, here(run, connection, terminal_name()).id)
 
 
 def _status(run: Run, connection: Connection, conversation_id: str) -> int:
