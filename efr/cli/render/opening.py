@@ -46,12 +46,18 @@ def scope_text(place: t.Place, home: str) -> str:
     return f"{NO_PROJECT} · {tilde(place.dir, home)}"
 
 
-def turn_scope(started: ev.TurnStarted, home: str) -> tuple[str, str]:
+def turn_scope(started: ev.TurnStarted, here: Here) -> tuple[str, str]:
     """The short name and the line of a turn's scope, for a prompt that came without a route."""
     if isinstance(started.scope, t.ScopeProject):
         name = visible_line(started.cwd.rstrip("/").rpartition("/")[2])
-        return name, f"a project · {tilde(started.cwd, home)}"
-    return OUTSIDE, f"{NO_PROJECT} · {tilde(started.cwd, home)}"
+        return name, f"a project · {tilde(started.cwd, here.home)}{_asked(here)}"
+    return OUTSIDE, f"{NO_PROJECT} · {tilde(started.cwd, here.home)}{_asked(here)}"
+
+
+def _asked(here: Here) -> str:
+    """The settings that the prompt came with."""
+    asked = (here.asked.mode, here.asked.model, here.asked.effort)
+    return "".join(f" · {visible_line(str(word))}" for word in asked if word)
 
 
 def first_lines(sent: m.PromptSendResult, here: Here) -> list[str]:
@@ -59,9 +65,7 @@ def first_lines(sent: m.PromptSendResult, here: Here) -> list[str]:
     lines: list[str] = []
     route = sent.route
     if route is not None:
-        asked = [word for word in (here.asked.mode, here.asked.model, here.asked.effort) if word]
-        settings = "".join(f" · {visible_line(str(word))}" for word in asked)
-        lines.append(scope_text(route.scope, here.home) + settings)
+        lines.append(scope_text(route.scope, here.home) + _asked(here))
         lines += _switch(route, here)
         if isinstance(route.hint, t.RepoHintGitRepo):
             root = tilde(route.hint.root, here.home)

@@ -286,7 +286,7 @@ class Session:
     def _name_scope(self, event: ev.TurnStarted) -> None:
         """The scope line of a prompt that no terminal's route came with."""
         if self._sent is not None and self._sent.route is None and not self.shown.scope:
-            self.shown.scope, line = turn_scope(event, self._options.here.home)
+            self.shown.scope, line = turn_scope(event, self._options.here)
             self.note(line)
 
     def _stream_failed(self, refused: Refused) -> None:

@@ -188,8 +188,10 @@ def test_settings_of_the_prompt_follow_the_scope() -> None:
 
 def test_a_prompt_without_a_route_gets_its_scope_from_the_turn() -> None:
     started = ev.TurnStarted(ID, "/home/me/x", t.ScopePath("/home/me/x"))
+    here = replace(HERE, asked=t.TurnSettings(effort="high"))
 
-    assert turn_scope(started, "/home/me") == ("○", "○ no project · ~/x")
+    assert turn_scope(started, HERE) == ("○", "○ no project · ~/x")
+    assert turn_scope(started, here) == ("○", "○ no project · ~/x · high")
 
 
 @pytest.mark.parametrize(
