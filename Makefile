@@ -71,7 +71,8 @@ fuzz: prepare-test ## throw N damaged frames at the readers, N/20 at a daemon, N
 
 KILLS ?= 200
 kills: prepare-test ## kill the daemon, and the store alone, at KILLS=200 random points of a load
-	@EFR_KILLS=$(KILLS) $(PY) -m pytest tests/daemon/test_kill.py \
+	@EFR_KILLS=$(KILLS) EFR_MESSAGES=500 $(PY) -m pytest tests/daemon/test_kill.py \
+		tests/daemon/test_messages.py \
 		tests/store/test_faults.py::test_killed_at_any_moment_what_was_answered_is_there_once \
 		--timeout 1800
 
