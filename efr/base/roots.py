@@ -80,8 +80,9 @@ class Roots(NamedTuple):
 
     @property
     def write_journal(self) -> Path:
-        """Which files a call is writing, for the start after a stop in the middle."""
-        return self.state.path / "write-journal"
+        """Which files a call is writing, for the start after a stop in the middle. It is among the
+        data, where no tool writes: the start believes it."""
+        return self.data.path / "write-journal"
 
     @property
     def backups(self) -> Path:
