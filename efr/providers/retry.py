@@ -85,7 +85,7 @@ def server_wait_s(header: Callable[[str], str | None], now_us: int) -> float | N
     seconds = _number(text)
     if seconds is not None or text is None:
         return sane_wait_s(seconds)
-    import email.utils  # a hundredth of a second, for servers that answer with a date
+    import email.utils  # takes long to load, and few servers answer with a date
 
     try:
         date = email.utils.parsedate_to_datetime(text)
