@@ -27,6 +27,7 @@ from tests.harness.said import said_in_log
 
 MESSAGES = int(os.environ.get("EFR_MESSAGES", "100"))
 SEED = int(os.environ.get("EFR_MESSAGES_SEED", "20261130"))
+WINDOW = "[[compatible.models]]\nid = 'fake-model'\ncontext_window = 10000000\n"  # no summaries
 MARK = re.compile(r"message-\w-\d+")
 _ENDS = (ev.TurnCompleted, ev.TurnFailed, ev.TurnInterrupted, ev.TurnCancelled, ev.PromptWithdrawn)
 STORED = {"invalid", "not_found", "conflict"}  # refusals that a retry gets again
@@ -179,7 +180,7 @@ def sent_to_model(body: str) -> list[str]:
 def test_what_was_accepted_is_in_the_log_once_and_reaches_the_model_once(tmp_path: Path) -> None:
     dice = random.Random(SEED)
     with ModelServer() as server:
-        settings = f"{server.settings}[conversation]\nmax_queued = 1000\n"
+        settings = f"{server.settings}{WINDOW}[conversation]\nmax_queued = 1000\n"
         with Daemon(tmp_path, settings=settings) as daemon:
             notes = daemon.home / "notes.txt"
             notes.write_text("one\n")
