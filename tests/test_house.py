@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -61,6 +64,35 @@ def test_a_dataclass_hides_a_member() -> None:
         and not re.search(r"(?:repr|compare)=False", text)
     ]
     assert faults == []
+
+
+def test_a_daemon_that_stays_loads_all_that_it_may_need() -> None:
+    """An import in a function is in `efr.daemon.later`: an upgrade must not mix versions."""
+    wanted = {
+        name
+        for path, _, nodes in modules()
+        if path.parts[0] == "efr" and path.parts[1] not in ("cli", "client")
+        for node in nodes
+        if isinstance(node, ast.FunctionDef)
+        for name in _imported(node)
+    }
+    code = "import sys, efr.daemon.main; efr.daemon.later.load(); print(*sys.modules, sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert len(wanted) > 10
+    assert wanted - set(done.stdout.split()) == set()
+
+
+def _imported(function: ast.FunctionDef) -> Iterator[str]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module
+            for alias in node.names:
+                if (ROOT / node.module.replace(".", "/") / f"{alias.name}.py").exists():
+                    yield f"{node.module}.{alias.name}"
 
 
 def test_functions_stay_short() -> None:

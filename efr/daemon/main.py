@@ -27,6 +27,7 @@ from efr.base.ids import SystemIds
 from efr.base.roots import RootError, Roots, find_roots
 from efr.config import effective
 from efr.config.errors import ConfigError
+from efr.daemon import later
 from efr.daemon.app import Daemon, StartFailed, rebuild_projections
 from efr.daemon.errors import start_line
 from efr.daemon.heaps import keep_few_heaps
@@ -156,12 +157,16 @@ class _Main:
 
     def _serve(self) -> int:
         """Waits for a word; returns the exit code that it means."""
+        quiet_s: float | None = later.SETTLED_S
         while True:
-            event = self._events.get()
-            if isinstance(event, _Fatal):
+            event = self._events.get(quiet_s)
+            if event is None:
+                quiet_s = None
+                later.load()
+            elif isinstance(event, _Fatal):
                 _log.critical("the thread %s ended by an exception; efrd stops", event.thread)
                 return EXIT_FAILED
-            if event == signal.SIGHUP:
+            elif event == signal.SIGHUP:
                 self._reload()
             elif event == signal.SIGUSR1:
                 _log.warning("SIGUSR1: the stacks of all threads\n%s", stacks())

@@ -36,12 +36,14 @@ class Words(Generic[W]):
         with contextlib.suppress(BlockingIOError, OSError):
             self._writer.send(b"\0")
 
-    def get(self) -> W:
-        """The next word; sleeps until there is one."""
+    def get(self, timeout_s: float | None = None) -> W | None:
+        """The next word; sleeps until there is one. None: there was none for so long."""
         while True:
             with contextlib.suppress(queue.Empty):
                 return self._words.get_nowait()
-            select.select([self._reader], [], [])
+            woken, _, _ = select.select([self._reader], [], [], timeout_s)
+            if not woken:
+                return None
             with contextlib.suppress(BlockingIOError):
                 self._reader.recv(_BYTES)
 

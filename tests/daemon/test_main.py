@@ -119,3 +119,21 @@ def test_a_signal_that_another_thread_is_handed_stops_it_too(env: dict[str, str]
     )
     assert done.returncode == 0, done.stderr
     assert "SIGTERM: stopping" in done.stderr
+
+
+def test_a_daemon_that_stays_loads_what_it_left_for_later(env: dict[str, str]) -> None:
+    done = run(
+        env,
+        """
+        from efr.daemon import later
+
+        def loads(load=later.load):
+            print("efr.shell.hidden" in sys.modules)
+            load()
+            print({name in sys.modules for name in later.LATER})
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        later.SETTLED_S, later.load = 0.0, loads
+        """,
+    )
+    assert (done.returncode, done.stdout) == (0, "False\n{True}\n"), done.stderr
