@@ -12,8 +12,8 @@ import platform
 import pwd
 import random
 import secrets
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -134,6 +134,8 @@ class Daemon:
 
     def start(self, started: Started) -> None:
         """Starts everything; clients can connect when it returns. Raises what kept it from that."""
+        with _free_socket():  # else what another efrd on the same runtime root runs would be "left"
+            listener.check_free(self._roots.socket)
         leftovers.remove(self._roots, self._started_at_us)
         # Stopped last: what hangs there may use up the deadline, and holds nothing of ours.
         started.add("the looks at file systems", self._looks.stop)
@@ -304,10 +306,8 @@ class Daemon:
             methods_of(rooms), self._greeting(), rooms.model_side, _closed(rooms.agent)
         )
         handlers = Handlers(dispatcher, self._clock)
-        try:
+        with _free_socket():
             bound = listener.bind(self._roots.socket)
-        except listener.SocketTaken as exc:
-            raise StartFailed(str(exc)) from exc
         server = SocketServer(bound, dispatcher, handlers, self._clock)
         started.add("the clients", lambda deadline: [] if server.stop(deadline) else [server.name])
         started.add("the handlers", handlers.stop)
@@ -379,6 +379,14 @@ def rebuild_projections(roots: Roots) -> int:
     with closing(db.open(roots.database)) as conn:
         migrate(conn)
         return rebuild(conn)
+
+
+@contextmanager
+def _free_socket() -> Iterator[None]:
+    try:
+        yield
+    except listener.SocketTaken as exc:
+        raise StartFailed(str(exc)) from exc
 
 
 def _record(writer: StoreWriter, event: ev.Event) -> None:

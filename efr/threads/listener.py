@@ -58,7 +58,7 @@ def bind(path: Path) -> Listener:
     """Listens at `path` with mode 0600. Raises SocketTaken, and OSError when it cannot bind."""
     if len(os.fsencode(path)) > SOCKET_PATH_LIMIT:
         raise OSError(f"{path}: longer than {SOCKET_PATH_LIMIT} bytes")
-    _check_free(path)
+    check_free(path)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
     try:
         listening.setblocking(False)
@@ -76,7 +76,8 @@ def remove_leftovers(runtime: Path, before_us: int) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _check_free(path: Path) -> None:
+def check_free(path: Path) -> None:
+    """Raises SocketTaken when another efrd listens there, or something that is no socket stands."""
     try:
         facts = os.lstat(path)
     except FileNotFoundError:

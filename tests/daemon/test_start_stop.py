@@ -66,10 +66,14 @@ def test_a_second_efrd_on_the_same_socket_is_refused(daemon: Daemon, tmp_path: P
     daemon.start()
     other = Daemon(tmp_path / "other", env={"EFR_RUNTIME_DIR": str(daemon.roots.runtime.path)})
     before = os.stat(daemon.socket)
-    try:
-        code, output = other.run_to_end()
-    finally:
-        other.close()
+    mark = {"EDITOR": f"{daemon.roots.zsh}/1/no-editor"}  # as in a hidden shell of the first one
+    with subprocess.Popen(["sleep", "600"], env=mark) as runs:
+        try:
+            code, output = other.run_to_end()
+            assert runs.poll() is None
+        finally:
+            runs.kill()
+            other.close()
     assert (code, "in use by another efrd" in output) == (1, True)
     assert os.stat(daemon.socket).st_ino == before.st_ino
     assert json.loads(daemon.roots.daemon_json.read_text())["pid"] == daemon.pid
