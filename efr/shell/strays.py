@@ -3,7 +3,9 @@
 The kernel hangs up the program in front when its shell ends. What ignores that is killed a while
 later, with all below it: nobody can reach it any more. What was started into the background stays
 until efrd ends. A process is known by its session and group, or by its environment, which names the
-shells' directory; one that changed both is nobody's. Facts come from /proc (proc(5)).
+shells' directory; one that changed both is nobody's. What systemd has in another unit than efrd is
+that unit's: it was put there to stay, or only got the environment from systemd. Facts come from
+/proc (proc(5), cgroups(7)).
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import select
 import signal
 import threading
@@ -21,6 +24,7 @@ from typing import Final, NamedTuple
 log = logging.getLogger("efr.shell")
 
 _ROUNDS: Final = 5  # looks at a tree that grows while it is killed
+_UNIT: Final = re.compile(rb"^(?:0:|[0-9]+:name=systemd):(/.*\.(?:service|scope))(?:/|$)", re.M)
 
 
 class Stray(NamedTuple):
@@ -78,17 +82,22 @@ def _still(known: list[Stray]) -> list[Stray]:
 
 def started_below(directory: Path, variable: str = "") -> list[Stray]:
     """What the shells of this directory started, and all below it; not this process, nor one that
-    it descends from. A process is known by its environment: a variable, this one or any, leads
-    below the directory."""
+    it descends from, nor what is in another unit. A process is known by its environment: a
+    variable, this one or any, leads below the directory."""
     every = _processes()
+    unit = unit_of(_told(os.getpid(), "cgroup"))
     ours = {one.pid: one for one in every}
     above, pid = set[int](), os.getpid()
     while pid in ours and pid not in above:
         above.add(pid)
         pid = ours[pid].parent
     mark = os.fsencode(f"{variable}={directory}/")
-    marked = (one for one in every if one.pid not in above and mark in _environment(one.pid))
-    return [one for one in _with_all_below(marked, every) if one.pid not in above]
+    marked = (one for one in every if one.pid not in above and mark in _told(one.pid, "environ"))
+    return [
+        one
+        for one in _with_all_below(marked, every)
+        if one.pid not in above and unit_of(_told(one.pid, "cgroup")) == unit
+    ]
 
 
 def end_started_below(directory: Path, grace_s: float, variable: str = "") -> int:
@@ -169,9 +178,15 @@ def _read(pid: int) -> Stray | None:
     return Stray(pid, int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]))
 
 
-def _environment(pid: int) -> bytes:
-    """What it started with; empty when that cannot be read."""
+def unit_of(cgroup: bytes) -> bytes:
+    """The innermost unit of systemd in the text of /proc/PID/cgroup; empty without one."""
+    found = _UNIT.search(cgroup)
+    return b"" if found is None else found[1]
+
+
+def _told(pid: int, name: str) -> bytes:
+    """A file of a process; empty when that cannot be read."""
     try:
-        return Path(f"/proc/{pid}/environ").read_bytes()
+        return Path(f"/proc/{pid}/{name}").read_bytes()
     except OSError:
         return b""

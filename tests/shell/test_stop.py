@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from efr.shell import terminal
+from efr.shell import strays, terminal
 from efr.shell.contract import BusyCommand, CallEnd, InputState, ShellSettings
 from efr.shell.errors import NoSuchCall
-from efr.shell.strays import end_started_below
+from efr.shell.strays import end_started_below, unit_of
 from tests.shell.rig import LIMIT_S, LateClock, Rig, World
 
 
@@ -268,6 +268,47 @@ def test_only_what_shells_of_a_directory_started_is_ended(tmp_path: Path) -> Non
         for process in (ours, theirs):
             process.kill()
             process.communicate()
+
+
+def test_what_is_in_another_unit_is_not_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scope of `systemd-run`, or a service that got the shell's environment from its manager."""
+    mark = {"EDITOR": f"{tmp_path}/1/no-editor"}
+    programs = [subprocess.Popen(["sleep", "1000"], env=mark) for _ in range(2)]
+    told = {programs[0].pid: b"0::/user.slice/run-u7.scope\n"}
+    read = strays._told
+
+    def with_units(pid: int, name: str) -> bytes:
+        return (
+            told.get(pid, b"0::/user.slice/efrd.service\n") if name == "cgroup" else read(pid, name)
+        )
+
+    monkeypatch.setattr(strays, "_told", with_units)
+    try:
+        assert end_started_below(tmp_path, 0) == 1
+        assert programs[1].wait(LIMIT_S) == -9
+        assert programs[0].poll() is None
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "unit"),
+    [
+        (b"0::/\n", b""),
+        (b"", b""),
+        (b"0::/docker/0123\n", b""),
+        (b"0::/user.slice/user-1.slice/user@1.service/app.slice/efrd.service\n", b"efrd.service"),
+        (b"0::/user.slice/user@1.service/app.slice/efrd.service/calls/7\n", b"efrd.service"),
+        (b"0::/user.slice/user@1.service/app.slice/run-u7.scope\n", b"run-u7.scope"),
+        (b"4:memory:/x.service\n1:name=systemd:/a/session-2.scope\n0::/\n", b"session-2.scope"),
+    ],
+)
+def test_the_unit_of_a_process(cgroup: bytes, unit: bytes) -> None:
+    assert unit_of(cgroup).rpartition(b"/")[2] == unit
 
 
 def test_the_limit_of_a_command_left_running_stops_it(world: World) -> None:
