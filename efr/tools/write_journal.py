@@ -78,17 +78,18 @@ class WriteJournal:
         """Puts in order what a stop left; what the model is told, by call. Doing it again changes
         nothing. Runs before any call; blocks; a fault is a line in the log."""
         told: dict[str, str] = {}
-        for path in sorted(self._folder.glob(f"*{_SUFFIX}")):
+        paths = sorted(self._folder.glob(f"*{_SUFFIX}"))
+        for path in paths:
             try:
                 record = _read(path)
                 text = _put_in_order(path.stem, record, home)
             except (OSError, ValueError, LookupError, TypeError, FileProblem) as exc:
                 log.warning("the write journal %s is not read: %s", path, exc)
                 text = None
-            self._recovered.append(path)
             if text is not None:
                 log.warning("the call %s: %s", path.stem, visible_line(text))
                 told[path.stem] = text
+        self._recovered = paths  # of a recovery that nobody waited for, none is forgotten
         return told
 
     def clear(self) -> None:
