@@ -7,6 +7,7 @@ now, so a changed rule counts from the next call on. Blocks on the file system f
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,9 +42,25 @@ def judge(ports: Ports, setting: Setting, needs: CallNeeds, origin: t.Origin) ->
 
 
 def closed_files(ports: Ports, setting: Setting) -> Closed:
-    """Whether an open file is a secret under another name, as it is when the file is open."""
-    place = _place(ports, setting)
-    return lambda facts: facts.st_nlink > 1 and _known(place).is_closed(facts)
+    """Why a file may not be opened, whatever its name: a secret, or a file of the open database.
+
+    To close any handle of such a file takes away the locks that SQLite has on it (POSIX).
+    """
+    place, ours = _place(ports, setting), ports.roots.database_files
+
+    def why(facts: os.stat_result) -> str | None:
+        if any(_is(path, facts) for path in ours):
+            return "a file of efr's database, which only efrd itself opens"
+        is_secret = facts.st_nlink > 1 and _known(place).is_closed(facts)
+        return "another name of a file that is closed" if is_secret else None
+
+    return why
+
+
+def _is(path: Path, facts: os.stat_result) -> bool:
+    with contextlib.suppress(OSError):
+        return os.path.samestat(path.stat(), facts)
+    return False
 
 
 def _looked_up(needs: CallNeeds, place: Place) -> CallNeeds:

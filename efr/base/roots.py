@@ -49,6 +49,12 @@ class Roots(NamedTuple):
         return self.data.path / "efr.sqlite"
 
     @property
+    def database_files(self) -> tuple[Path, ...]:
+        """The database and what SQLite keeps beside it while it is open."""
+        path = self.database
+        return path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")
+
+    @property
     def lock_file(self) -> Path:
         """Held by the daemon for its whole life."""
         return self.data.path / "daemon.lock"

@@ -30,12 +30,14 @@ class BadInput(Exception):
     """The call's input does not fit its schema. The message is for the model."""
 
 
-Closed = Callable[[os.stat_result], bool]
+# Why a file is closed to the model under any name, as it is when it is about to be opened; None
+# when it is not.
+Closed = Callable[[os.stat_result], str | None]
 
 
-def nothing_closed(facts: os.stat_result) -> bool:
-    """No open file is closed."""
-    return False
+def nothing_closed(facts: os.stat_result) -> str | None:
+    """No file is closed."""
+    return None
 
 
 class Where(Struct, frozen=True):
@@ -46,8 +48,7 @@ class Where(Struct, frozen=True):
     home: str
     scratch: str | None = None
     project_root: str | None = None  # only for how changed files are named
-    # Whether an open file is closed to the model under any name: a name may change its file
-    # between the decision and its use.
+    # Asked of the file itself: a name may change its file between the decision and its use.
     closed: Closed = nothing_closed
 
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 from efr.base.files import TEMPORARY_SUFFIX
 from efr.text.visible import visible_line
 from efr.tools.contract import Closed, nothing_closed
-from efr.tools.walk import NotRegular, ThroughLink, parent_of, regular_file
+from efr.tools.walk import IsClosed, NotRegular, ThroughLink, parent_of, regular_file
 
 FILE_LIMIT: Final = 16 * 1024 * 1024  # bytes; a larger file is no text a model works on
 _SNIFFED: Final = 8 * 1024  # bytes in which a NUL means binary, as in grep and git
@@ -98,9 +98,7 @@ def write_beside(
 
 
 def _read(directory: int, name: str, path: str, closed: Closed) -> Original:
-    with regular_file(directory, name, path) as (handle, facts):
-        if closed(facts):
-            raise FileProblem(f"{visible_line(path)} is another name of a file that is closed.")
+    with regular_file(directory, name, path, closed) as (handle, facts):
         _check_size(facts.st_size, path)
         with os.fdopen(os.dup(handle), "rb") as file:
             content = file.read(FILE_LIMIT + 1)
@@ -204,5 +202,7 @@ def problems(path: str) -> Iterator[None]:
         ) from exc
     except NotRegular as exc:
         raise FileProblem(f"{shown} is {exc.kind}, not a regular file.") from exc
+    except IsClosed as exc:
+        raise FileProblem(f"{shown} is {exc.why}.") from exc
     except OSError as exc:
         raise FileProblem(f"{shown}: {exc.strerror or exc}.") from exc

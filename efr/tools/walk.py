@@ -9,16 +9,17 @@ Source: open(2), openat(2).
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import stat
 from collections.abc import Iterator
 from typing import Final
 
 from efr.policy.paths import holds, normal
+from efr.tools.contract import Closed, nothing_closed
 
 _STEP: Final = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # no wait for a FIFO
+_LOOK: Final = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ: Final = os.O_RDONLY | os.O_CLOEXEC
 NEW_DIRECTORY: Final = 0o755
 
 
@@ -72,23 +73,35 @@ def parent_of(path: str, home: str, *, make: bool = False) -> Iterator[tuple[int
         os.close(handle)
 
 
+class IsClosed(Exception):
+    """The file is closed to tools; `why` ends a sentence that begins with its name."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
 @contextlib.contextmanager
-def regular_file(directory: int, name: str, path: str) -> Iterator[tuple[int, os.stat_result]]:
+def regular_file(
+    directory: int, name: str, path: str, closed: Closed = nothing_closed
+) -> Iterator[tuple[int, os.stat_result]]:
     """A readable descriptor of a regular file, and its facts.
 
-    Raises NotRegular, ThroughLink, OSError.
+    It is looked at first, then that very file is opened: to open the wrong one and close it again
+    does harm already (a FIFO, a device, a file whose locks would go). Raises NotRegular,
+    ThroughLink, IsClosed, OSError.
     """
-    _refuse_other(os.stat(name, dir_fd=directory, follow_symlinks=False), path)
+    look = os.open(name, _LOOK, dir_fd=directory)
     try:
-        handle = os.open(name, _READ, dir_fd=directory)
-    except OSError as exc:
-        if exc.errno == errno.ELOOP:
-            raise ThroughLink(path, os.path.realpath(path)) from exc
-        raise
+        facts = os.fstat(look)
+        _refuse_other(facts, path)
+        if (why := closed(facts)) is not None:
+            raise IsClosed(why)
+        handle = os.open(f"/proc/self/fd/{look}", _READ)
+    finally:
+        os.close(look)
     try:
-        facts = os.fstat(handle)
-        _refuse_other(facts, path)  # it may be another file by now
-        yield handle, facts
+        yield handle, os.fstat(handle)
     finally:
         os.close(handle)
 

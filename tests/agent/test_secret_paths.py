@@ -290,8 +290,11 @@ def test_a_name_swapped_between_check_and_use_shows_no_secret(kind: str, home: P
         other.symlink_to(key.parent)
     known = guarded((), view(place_of(home)).secrets)
     ctx = context(app, home=home)
-    where = Where(str(app), str(app), str(home), closed=known.is_closed)
-    ctx = replace(ctx, where=where)
+
+    def closed(facts: os.stat_result) -> str | None:
+        return "closed" if known.is_closed(facts) else None
+
+    ctx = replace(ctx, where=Where(str(app), str(app), str(home), closed=closed))
     outputs: set[str] = set()
     with swapping(name, other):
         for _ in range(150):

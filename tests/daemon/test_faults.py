@@ -81,6 +81,12 @@ def test_a_stranger_who_reads_the_database_and_leaves_takes_nothing_away(daemon:
     daemon.start()
     log = Path(f"{daemon.roots.database}-wal")
     before = log.stat().st_ino
+    with daemon.client() as client:
+        for name in ("", "-wal", "-shm"):
+            sent = send(client, f"read {daemon.roots.database}{name}")
+            follow(client, sent)
+            (ended,) = [e for e in history(daemon, sent) if e["kind"] == "tool_call_completed"]
+            assert "only efrd itself opens" in ended["output"]
     with closing(sqlite3.connect(daemon.roots.database)) as stranger:
         assert stranger.execute("SELECT count(*) FROM events").fetchone()
     assert log.stat().st_ino == before

@@ -29,19 +29,21 @@ INPUTS: Final[dict[str, Any]] = {
     "add": {"path": "new.txt", "content": "1\n"},
     "edit": {"path": "a.txt", "old_string": "one", "new_string": "1"},
 }
-MIDDLE: Final = range(54, 62)  # of a patch: its files take their places
+MIDDLE: Final = 9  # steps of a patch from the first file that takes its place
 STEPS: Final = frozenset(
     ("open", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.chmod")
 )
 
 
-def kill_at(step: int) -> None:
-    """From here on the process dies before that step (Python, "Audit events table")."""
-    left = step
+def kill_at(step: int, first: str | None = None) -> None:
+    """From here on, or from the first step of that name, the process dies before that step (Python,
+    "Audit events table")."""
+    left, counts = step, first is None
 
     def look(event: str, arguments: tuple[object, ...]) -> None:
-        nonlocal left
-        if event in STEPS:
+        nonlocal left, counts
+        counts = counts or event == first
+        if counts and event in STEPS:
             left -= 1
             if left < 0:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -61,14 +63,14 @@ def run(root: Path, kind: str, step: int) -> None:
     }
     if kind in ("write", "add", "edit"):
         ReadFileTool().run({"path": "a.txt"}, ctx)
-    kill_at(step)
+    kill_at(step, "os.link" if kind == "again" else None)
     result = tools[kind].run(INPUTS[kind], ctx)
     assert not result.is_error, result.output
 
 
 def main(folder: Path) -> None:
     for kind in INPUTS:
-        for step in count() if kind != "again" else MIDDLE:
+        for step in count() if kind != "again" else range(MIDDLE):
             root = folder / kind / f"{step:03}"
             root.mkdir(parents=True)
             lay_out(root)
