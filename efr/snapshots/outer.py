@@ -17,6 +17,7 @@ Read = Callable[[str], bytes]  # a small file, or nothing
 
 _ESCAPED: Final = re.compile(r"\\(.)")
 _TRAILING: Final = re.compile(r"(?<!\\) +$")
+_ANY_DEPTH: Final = "**"
 
 
 def outer_patterns(root: str, home: str | None, read: Read, excludes_of: Read) -> bytes:
@@ -72,9 +73,11 @@ class _Rules:
         above = len(self.ignored) - len(inside)
         if len(parts) == 1:  # at any depth
             self.lines.append(pattern)
-            parts = ["**", *parts]
+            parts = [_ANY_DEPTH, *parts]
         else:
             parts = parts[parts[0] == "" :]
+            twice = [_ANY_DEPTH, _ANY_DEPTH]  # means no more than once
+            parts = [one for at, one in enumerate(parts) if parts[at : at + 2] != twice]
             self.lines += [f"{sign}/{'/'.join(rest)}{end}" for rest in _rests(parts, inside)]
         for at in range(len(inside)):
             if _matches(parts, inside[: at + 1]):
@@ -83,26 +86,28 @@ class _Rules:
 
 def _rests(pattern: Sequence[str], inside: Sequence[str]) -> Iterator[Sequence[str]]:
     """What is left of a pattern below the end of a path; nothing when it ends there or above."""
-    if not inside:
-        if pattern:
-            yield pattern
-    elif pattern and pattern[0] == "**":
-        yield from _rests(pattern[1:], inside)
-        yield from _rests(pattern, inside[1:])
-    elif pattern and _is(inside[0], pattern[0]):
-        yield from _rests(pattern[1:], inside[1:])
+    yield from (pattern[at:] for at in sorted(_reached(pattern, inside)) if at < len(pattern))
 
 
 def _matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
     """Whether a pattern means the path itself."""
-    if not pattern or not path:
-        return not pattern and not path
-    if pattern[0] == "**":
-        # Behind a slash it means what is below, in front of one any number of directories.
-        return len(pattern) == 1 or any(
-            _matches(pattern[1:], path[start:]) for start in range(len(path))
-        )
-    return _is(path[0], pattern[0]) and _matches(pattern[1:], path[1:])
+    return len(pattern) in _reached(pattern, path)
+
+
+def _reached(pattern: Sequence[str], path: Sequence[str]) -> set[int]:
+    """The parts of a pattern that may come next, behind a path."""
+    reached = {0}
+    for name in path:
+        behind = set[int]()
+        for at in reached:
+            is_any = pattern[at : at + 1] == [_ANY_DEPTH]
+            if is_any:  # in front any number of directories, at the end at least one
+                behind |= {at, at + 1} if at + 1 == len(pattern) else {at}
+            here = at + is_any
+            if here < len(pattern) and _is(name, pattern[here]):
+                behind.add(here + 1)
+        reached = behind
+    return reached
 
 
 def _is(name: str, pattern: str) -> bool:

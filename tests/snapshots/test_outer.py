@@ -86,6 +86,20 @@ def read(path: str) -> bytes:
     return Path(path).read_bytes()
 
 
+def test_a_pattern_of_any_depth_many_times_is_few_patterns(tmp_path: Path) -> None:
+    """There are more ways through such a pattern than anybody can look at."""
+    place = tmp_path.joinpath(*"aaaaaaaaaaaa")
+    place.mkdir(parents=True)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".gitignore").write_bytes(files_of(["**/" * 40 + "x", "/" + "**/a/" * 40 + "y"]))
+
+    def read(path: str) -> bytes:
+        return Path(path).read_bytes() if Path(path).exists() else b""
+
+    lines = outer_patterns(str(place), None, read, lambda _: b"")
+    assert 2 <= len(lines.splitlines()) <= 2 + 2 * len("aaaaaaaaaaaa")
+
+
 def test_a_package_hides_what_its_repository_ignores(world: World) -> None:
     top = world.root
     world.git("init", "-q")
