@@ -7,6 +7,17 @@
 [[ -o interactive ]] || return 0
 [[ -z ${EFR_HIDDEN_SHELL-}${EFR_SANDBOX-} ]] || return 0
 
+# Aliases and some options change what zsh reads below: they are off until the end of this file.
+'builtin' 'typeset' '-ga' '_efr_loading_without'
+_efr_loading_without=()
+for _efr_name in aliases csh_junkie_quotes err_exit err_return glob_assign glob_subst \
+    ignore_braces ignore_close_braces ksh_arrays ksh_glob ksh_typeset no_unset posix_identifiers \
+    rc_quotes sh_file_expansion sh_glob sh_word_split warn_create_global warn_nested_var; do
+  [[ -o $_efr_name ]] || continue
+  _efr_loading_without+=("$_efr_name")
+  'builtin' 'unsetopt' "$_efr_name"
+done
+
 zmodload zsh/datetime
 
 # --- State. Sourcing the file again keeps it. ------------------------------------------------
@@ -16,7 +27,7 @@ if (( ! ${+_efr_loaded_at} )); then
   typeset -g  _efr_sticky=           # 1 while every line goes to the agent
   typeset -g  _efr_text= _efr_taken=  # the prompt that the line editor handed over
   typeset -g  _efr_comments=         # on or off: what the line that runs needs
-  typeset -ga _efr_options           # interactive_comments and bang_hist from before that line
+  typeset -g  _efr_was_comments= _efr_was_bang=  # the user's options from before that line
   typeset -g  _efr_kind=             # what runs: ours, other, or nothing
   typeset -g  _efr_line= _efr_started=
   typeset -g  _efr_last= _efr_last_status=
@@ -45,6 +56,9 @@ typeset -gA _efr_words=(
 )
 typeset -ga _efr_text_words=(',' ',new' ',!' ',resume' ',compact')
 typeset -ga _efr_typo_words=(model mode effort compact context resume away)
+
+# An alias ends in a comment sign. `noglob`: in a line whose comments are off, `#` is an argument.
+typeset -g _efr_alias_of_send='noglob _efr_do_send #'
 
 # --- Small helpers. Each answers in REPLY. ---------------------------------------------------
 
@@ -393,10 +407,10 @@ _efr_robot_word() {
   local word=${${REPLY##[[:space:]]#}%%[[:space:]]#}
   REPLY=','
   [[ -n $word && $word != *[[:space:][:cntrl:]\;\&\|\<\>\(\)\{\}\$\`\"\'\\\#\*\?\[\]\~\!=]* ]] || return 0
-  if [[ ${aliases[$word]-} == '_efr_do_send #' ]]; then
+  if [[ ${aliases[$word]-} == $_efr_alias_of_send ]]; then
     REPLY=$word
   elif ! whence -- $word >/dev/null; then
-    alias -- "$word=_efr_do_send #"
+    alias -- "$word=$_efr_alias_of_send"
     REPLY=$word
   fi
 }
@@ -437,6 +451,7 @@ _efr_show_tag() {
 }
 
 _efr_toggle_sticky() {
+  emulate -L zsh
   if ! whence -p efr >/dev/null; then
     zle -M 'efr: the program efr is not on your PATH'
     return 0
@@ -487,10 +502,14 @@ _efr_quote() {
 # interactive_comments must be while zsh reads the line. Arguments: the user's options.
 _efr_plan() {
   emulate -L zsh -o extended_glob
-  local aliases_on=$1 junkie=$2 third=$3
+  local aliases_on=$1 junkie=$2 local_options=$3 comments=$4 bang=$5
   _efr_comments= _efr_taken= _efr_text=
   [[ $CONTEXT == start ]] || return 0
-  _efr_robot_word; local robot=$REPLY
+  local robot=,
+  if [[ -n $aliases_on && -z $local_options ]]; then
+    _efr_robot_word
+    robot=$REPLY
+  fi
   local blanks=${BUFFER%%[^[:blank:]]*}
   local line=${BUFFER#$blanks}
   if [[ -n $_efr_sticky ]]; then
@@ -520,24 +539,29 @@ _efr_plan() {
   local text=${line#$word}
   text=${${text##[[:space:]]#}%%[[:space:]]#}
   if [[ -z $text ]]; then
-    _efr_comments=off
+    _efr_comments=off _efr_was_comments=$comments _efr_was_bang=$bang
     return 0
   fi
   local -a words=("${(@Z:n:)text}")
   # One quoted word already: the line comes from history, where this hook quoted it before.
   local quoted=
   [[ $#words -eq 1 && $text == (\'*\'|\$\'*\') ]] && quoted=1
-  if [[ $text != *$'\n'* && -n $aliases_on && $third == '#' &&
-        ${aliases[$word]-} == "$_efr_words[$command] #" ]]; then
+  _efr_was_comments=$comments _efr_was_bang=$bang
+  if [[ $text != *$'\n'* && -n $aliases_on && -z $local_options && ${histchars-} == ??\#* &&
+        ${aliases[$word]-} == "noglob $_efr_words[$command] #" ]]; then
     if [[ -z $quoted || -z $junkie || $text != \$\'*\\n*\' ]]; then
       _efr_text=$text _efr_taken=1 _efr_comments=on
       return 0
     fi
   fi
   _efr_comments=off
-  [[ -z $quoted ]] || return 0
-  _efr_quote "$text" "$junkie"
-  BUFFER="$blanks$word $REPLY"
+  if [[ -z $quoted ]]; then
+    _efr_quote "$text" "$junkie"
+    text=$REPLY
+  fi
+  # What this hook sets does not outlive it: with the backslash the word is no alias.
+  [[ -z $local_options || $comments == no_* ]] || word="\\$word"
+  BUFFER="$blanks$word $text"
 }
 
 # What sticky mode makes of a line: REPLY.
@@ -576,15 +600,14 @@ _efr_accepts() {
 # options of the user in force, because what it sets must outlive it.
 _efr_line_finish() {
   if [[ -z ${_efr_in_finish-} ]]; then
-    local _efr_in_finish=1 _efr_a= _efr_j=
-    [[ -o aliases ]] && _efr_a=1
-    [[ -o csh_junkie_quotes ]] && _efr_j=1
-    _efr_plan "$_efr_a" "$_efr_j" "${histchars[3]-}"
+    local _efr_in_finish=1 _efr_a= _efr_j= _efr_l= _efr_c=no_ _efr_b=no_
+    if [[ -o aliases ]]; then _efr_a=1; fi
+    if [[ -o csh_junkie_quotes ]]; then _efr_j=1; fi
+    if [[ -o local_options ]]; then _efr_l=1; fi
+    if [[ -o interactive_comments ]]; then _efr_c=; fi
+    if [[ -o bang_hist ]]; then _efr_b=; fi
+    _efr_plan "$_efr_a" "$_efr_j" "$_efr_l" "${_efr_c}interactive_comments" "${_efr_b}bang_hist"
     if [[ -n $_efr_comments ]]; then
-      _efr_options=()
-      [[ -o interactive_comments ]] && _efr_options+=(interactive_comments) ||
-        _efr_options+=(no_interactive_comments)
-      [[ -o bang_hist ]] && _efr_options+=(bang_hist) || _efr_options+=(no_bang_hist)
       setopt no_bang_hist
       if [[ $_efr_comments == on ]]; then
         setopt interactive_comments
@@ -669,6 +692,7 @@ _efr_keep_line() {
 
 # Takes the names of the hooks, also back from a plugin that was loaded later.
 _efr_claim() {
+  emulate -L zsh
   local name own
   for name own in zle-line-finish _efr_line_finish zle-line-init _efr_line_init \
       accept-line _efr_accept_line; do
@@ -687,17 +711,30 @@ _efr_claim() {
 
 # --- Hooks of the prompt ---------------------------------------------------------------------
 
+# The first part of each hook runs under the options of the user, the rest under those of zsh.
+
 _efr_restore_options() {
-  (( $#_efr_options )) || return 0
-  setopt $_efr_options
-  _efr_options=()
+  if [[ -n $_efr_was_comments ]]; then
+    setopt "$_efr_was_comments" "$_efr_was_bang"
+    _efr_restored
+  fi
+}
+
+_efr_restored() {
+  emulate -L zsh
+  _efr_was_comments= _efr_was_bang=
 }
 
 _efr_preexec() {
   _efr_restore_options
+  _efr_note_line "$1"
+}
+
+_efr_note_line() {
+  emulate -L zsh
   local word=${1#"${1%%[^[:blank:]]*}"}
-  word=${word%%[[:space:]]*}
-  if (( ${+_efr_words[$word]} )) || [[ ${aliases[$word]-} == '_efr_do_send #' ]]; then
+  word=${${word%%[[:space:]]*}#\\}
+  if (( ${+_efr_words[$word]} )) || [[ ${aliases[$word]-} == $_efr_alias_of_send ]]; then
     _efr_kind=ours
   else
     _efr_kind=other
@@ -707,12 +744,18 @@ _efr_preexec() {
 }
 
 _efr_precmd() {
-  local -i result=$?
+  local _efr_result=$? _efr_hide=
   _efr_restore_options
+  if [[ -o hist_ignore_space ]]; then _efr_hide=1; fi
+  _efr_before_prompt "$_efr_result" "$_efr_hide"
+}
+
+_efr_before_prompt() {
+  emulate -L zsh
   _efr_taken= _efr_text=
   if [[ $_efr_kind == other ]]; then
-    _efr_last=$_efr_line _efr_last_status=$result
-    _efr_remember $result
+    _efr_last=$_efr_line _efr_last_status=$1
+    _efr_remember $1 "$2"
   elif [[ $_efr_kind == ours ]]; then
     print -n '\e[?25h'  # a run that was killed may have left the cursor hidden
   fi
@@ -729,21 +772,17 @@ _efr_precmd() {
 
 # Keeps a line for EFR_RECENT_COMMANDS: ten lines, 16 KiB, none that history would not keep.
 _efr_remember() {
-  local -i hide=0
-  [[ -o hist_ignore_space && $_efr_line == [[:blank:]]* ]] && hide=1
-  () {
-    emulate -L zsh
-    (( ! hide && $#_efr_line <= 4096 )) || return 0
-    local command cwd ended
-    _efr_json "$_efr_line"; command=$REPLY
-    _efr_json "$PWD"; cwd=$REPLY
-    TZ=UTC0 strftime -s ended '%Y-%m-%dT%H:%M:%SZ' $EPOCHSECONDS
-    local -i took=$(( (EPOCHREALTIME - _efr_started) * 1000 ))
-    _efr_recent+=("{\"command\":$command,\"status\":$1,\"cwd\":$cwd,\"ended_at\":\"$ended\",\"duration_ms\":$(( took > 0 ? took : 0 ))}")
-    while (( $#_efr_recent > 10 || ${#${(j::)_efr_recent}} > 16384 )); do
-      shift _efr_recent
-    done
-  } $1
+  emulate -L zsh
+  [[ -z $2 || $_efr_line != [[:blank:]]* ]] && (( $#_efr_line <= 4096 )) || return 0
+  local command cwd ended
+  _efr_json "$_efr_line"; command=$REPLY
+  _efr_json "$PWD"; cwd=$REPLY
+  TZ=UTC0 strftime -s ended '%Y-%m-%dT%H:%M:%SZ' $EPOCHSECONDS
+  local -i took=$(( (EPOCHREALTIME - _efr_started) * 1000 ))
+  _efr_recent+=("{\"command\":$command,\"status\":$1,\"cwd\":$cwd,\"ended_at\":\"$ended\",\"duration_ms\":$(( took > 0 ? took : 0 ))}")
+  while (( $#_efr_recent > 10 || ${#${(j::)_efr_recent}} > 16384 )); do
+    shift _efr_recent
+  done
 }
 
 # --- Loading ---------------------------------------------------------------------------------
@@ -752,7 +791,7 @@ _efr_remember() {
   local word
   for word in ${(k)_efr_words}; do
     if (( ${_efr_text_words[(Ie)$word]} )); then
-      alias -- "$word=$_efr_words[$word] #"
+      alias -- "$word=noglob $_efr_words[$word] #"
     fi
     functions[$word]="$_efr_words[$word] \"\$@\""
   done
@@ -766,3 +805,8 @@ bindkey -M viins '^@' _efr-toggle-sticky
 _efr_claim
 _efr_drop_dead_drafts
 whence -p efr >/dev/null || print -ru2 -- 'efr: the program efr is not on your PATH; , lines wait for it'
+
+if [[ -n ${_efr_loading_without[1]-} ]]; then
+  'builtin' 'setopt' "${_efr_loading_without[@]}"
+fi
+'builtin' 'unset' '_efr_loading_without' '_efr_name'

@@ -28,7 +28,6 @@ WAYS = [
     ("setopt rc_quotes", "\r"),
     ("setopt csh_junkie_quotes", "\r"),
     ("setopt no_bang_hist interactive_comments", "\r"),
-    ("setopt ksh_arrays sh_word_split glob_subst", "\r"),
     ("setopt csh_junkie_quotes no_aliases", "\r"),
     (":", "\x1ba"),
     (":", "\x0f"),
@@ -64,6 +63,43 @@ def test_the_options_are_the_users_own_again(start: Start) -> None:
     zsh.line(",( bad")
     zsh.line("[[ -o interactive_comments || ! -o bang_hist ]] || touch same")
     assert (zsh.home / "same").exists()
+
+
+USERS = [  # what a .zshrc sets before and after the plugin, and how a prompt stands on the screen
+    ("setopt extended_glob no_unset warn_create_global warn_nested_var", ":", False),
+    (":", "setopt ksh_arrays extended_glob glob_assign glob_subst err_return", False),
+    ("alias local=a print=b typeset=c; alias -g start=d send=e -- --=f", "IFS=xen:", False),
+    (":", "emulate sh", False),
+    ("emulate ksh", ":", True),  # ksh has local_options, so the hook can set none
+    ("setopt local_options interactive_comments extended_glob", ":", True),
+]
+
+
+@pytest.mark.parametrize(("before", "rc", "quoted"), USERS)
+def test_options_and_aliases_of_the_user_change_nothing(
+    start: Start, before: str, rc: str, quoted: bool
+) -> None:
+    zsh = start(before=before, rc=rc)
+    zsh.line("setopt >was")
+    zsh.line(", one; touch x")
+    zsh.line("setopt >now")
+    zsh.line(",new")
+    zsh.terminal.type(b"\x1b[200~, two\ntouch x $(touch x)\x1b[201~")
+    zsh.enter()
+    zsh.terminal.type(",\r")
+    zsh.terminal.wait_for("›")
+    zsh.line("three * $(touch x)")
+    calls = [(c.argv[0], c.env["EFR_PROMPT"], c.env["EFR_LAST_COMMAND"]) for c in zsh.calls()]
+    assert calls == [
+        ("send", "one; touch x", "setopt >was"),
+        ("new", "two\ntouch x $(touch x)", "setopt >now"),
+        ("send", "three * $(touch x)", "setopt >now"),
+    ]
+    assert not (zsh.home / "x").exists()
+    assert (zsh.home / "now").read_text() == (zsh.home / "was").read_text()
+    assert ("'one; touch x'" in zsh.terminal.text) is quoted
+    for fault in ("_efr_", "not found", "not set", "bad "):
+        assert fault not in zsh.terminal.text
 
 
 def test_a_leading_blank_hides_the_line_from_history(start: Start) -> None:
