@@ -62,7 +62,7 @@ def _yadm(home: str, data_home: str | None) -> Iterator[Dotfiles]:
 
 def _bare(homes: tuple[str, ...]) -> Iterator[Dotfiles]:
     try:
-        names = sorted(entry.name for entry in os.scandir(homes[0]) if entry.is_dir())
+        names = sorted(os.listdir(homes[0]))
     except OSError:
         return
     for name in names:

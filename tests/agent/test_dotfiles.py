@@ -69,6 +69,13 @@ def test_a_bare_repository_whose_work_tree_is_home(home: Path, named: str) -> No
     assert found(home) == [(Layout.BARE, ".cfg")]
 
 
+def test_a_link_that_leads_nowhere_hides_none(home: Path) -> None:
+    bare(home / ".cfg", str(home))
+    (home / ".loop").symlink_to(home / ".loop")
+    (home / ".file").write_text("x")
+    assert found(home) == [(Layout.BARE, ".cfg")]
+
+
 def test_other_bare_repositories_are_none(home: Path) -> None:
     bare(home / ".one")  # used with --work-tree alone
     bare(home / ".two", str(home / "notes"))
