@@ -196,9 +196,11 @@ def problems(path: str) -> Iterator[None]:
     try:
         yield
     except ThroughLink as exc:
+        real = visible_line(exc.real)
+        if exc.real == exc.path:
+            raise FileProblem(f"{shown} runs through symbolic links in a circle.") from exc
         raise FileProblem(
-            f"{shown} runs through a symbolic link. The real path is {visible_line(exc.real)}; use"
-            " that one."
+            f"{shown} runs through a symbolic link. The real path is {real}; use that one."
         ) from exc
     except NotRegular as exc:
         raise FileProblem(f"{shown} is {exc.kind}, not a regular file.") from exc

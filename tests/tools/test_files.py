@@ -173,6 +173,9 @@ def test_a_path_through_a_link_names_the_real_one(tmp_path: Path) -> None:
     assert f"The real path is {tmp_path}/real/a;" in result.output
     assert write(context(tmp_path), "link/b", "x").is_error
     assert not (tmp_path / "real" / "b").exists()
+    (tmp_path / "loop").symlink_to("loop")
+    for text in (read(context(tmp_path), "loop"), write(context(tmp_path), "loop/a", "x")):
+        assert "runs through symbolic links in a circle." in text.output
 
 
 def test_a_linked_home_is_fine(tmp_path: Path) -> None:
