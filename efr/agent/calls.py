@@ -116,11 +116,11 @@ class Calls:
     # The steps -----------------------------------------------------------------------------
 
     def _where(self, setting: Setting) -> Where:
-        shell = self._services.ports.shells.peek(self._owner.id)
+        shells = self._services.ports.shells
         project = setting.place.project
         return Where(
             user_dir=setting.user_dir,
-            shell_dir=shell.cwd if shell is not None else setting.shell_start,
+            shell_dir=shells.start_of_next(self._owner.id, setting.shell_start),
             home=self._services.ports.host.home,
             scratch=setting.scratch,
             project_root=project.root if project is not None else None,

@@ -131,6 +131,8 @@ class Shells(Protocol):
 
     def peek(self, conversation_id: str) -> Shell | None: ...
 
+    def start_of_next(self, conversation_id: str, start_dir: str) -> str: ...
+
 
 class Caller(Struct, frozen=True):
     """Who sent a request."""

@@ -65,7 +65,7 @@ class LiveState(Struct, frozen=True):
     user_dir: str
     context: t.ShellContext | None
     lines: UserLines
-    shell_dir: str | None  # of the hidden shell; None: it starts where the user is
+    shell_dir: str  # where the next command starts
     move: Move | None
     place: Place
     host: Host
@@ -95,7 +95,7 @@ def _where(state: LiveState) -> Iterator[str]:
     previous = state.context.oldpwd if state.context else None
     before = f" (before that: {_shown(previous)})" if previous else ""
     yield f"The user's directory: {_shown(state.user_dir)}{before}"
-    if state.shell_dir is None or state.shell_dir == state.user_dir:
+    if state.shell_dir == state.user_dir:
         yield "Commands run in your hidden shell, which is in that directory."
     else:
         yield f"Commands run in your hidden shell, which is in {_shown(state.shell_dir)}."

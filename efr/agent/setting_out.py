@@ -86,12 +86,12 @@ def set_out(
     frame = frame_of(conversation_id, resolved, ports.settings(), ports.tools.definitions())
     scratch = _scratch(ports.roots.scratch, row)
     move = _follow_user(services, conversation_id, prompt, history, user_dir)
-    shell = ports.shells.peek(conversation_id)
+    shell_start = prompt.shell_dir or user_dir
     live = LiveState(
         user_dir=user_dir,
         context=prompt.context,
         lines=prompt.lines,
-        shell_dir=shell.cwd if shell is not None else prompt.shell_dir,
+        shell_dir=ports.shells.start_of_next(conversation_id, shell_start),
         move=move,
         place=place,
         dotfiles=ports.places.dotfiles(),
@@ -113,7 +113,7 @@ def set_out(
         ),
         place=place,
         user_dir=user_dir,
-        shell_start=prompt.shell_dir or user_dir,
+        shell_start=shell_start,
         scratch=scratch,
         base_tokens=base_tokens(history, resolved.model.id),
         files=_files(services, turn_log, frame, where),

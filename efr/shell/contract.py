@@ -25,6 +25,7 @@ EndKind = Literal[
     "needs_input",  # stopped, because it asked for hidden input that nobody could type
     "busy",  # an earlier command still runs; nothing ran
     "failed",  # the shell did not start; nothing ran
+    "elsewhere",  # the shell does not stand in the call's directory; nothing ran
 ]
 
 
@@ -33,7 +34,8 @@ class ShellCall(Struct, frozen=True):
 
     `interactive`: approved although it may wait for keys. `nested`: typed into whatever shell is
     in front, between sentinels. A contained call's line is efr's own fixed one, and it ends only
-    after the mark with its nonce. `approved_by`: None when nobody had to allow it.
+    after the mark with its nonce. `approved_by`: None when nobody had to allow it. `directory`: the
+    real path that the line was judged for; it runs nowhere else. None: anywhere.
     """
 
     call_id: str
@@ -43,6 +45,7 @@ class ShellCall(Struct, frozen=True):
     nested: bool = False
     nonce: str | None = None
     approved_by: Approver | None = None
+    directory: str | None = None
 
 
 class CallEnd(Struct, frozen=True):

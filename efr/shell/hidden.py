@@ -30,6 +30,7 @@ from efr.shell.follow import Follower
 from efr.shell.integration import ShellDirectory
 from efr.shell.left import LeftCommands, describe
 from efr.shell.process import ShellProcess
+from efr.shell.standing import directory_in_front, is_there
 from efr.shell.start import ShellDeps, start
 from efr.shell.state import Phase, Run
 from efr.shell.strays import Strays
@@ -180,6 +181,8 @@ class HiddenShell:
     ) -> CallEnd:
         run = self._get_turn(ticket, call, cancel)
         if isinstance(run, CallEnd):
+            if run.kind == "elsewhere":
+                self._tell_directory(run.cwd)
             return run
         process = self._process
         assert process is not None  # there is a turn only with a process
@@ -252,6 +255,9 @@ class HiddenShell:
         by_sentinel = self._types_by_sentinel(call)
         if by_sentinel is None:
             return None
+        stands = directory_in_front(self._process.pid)  # the kernel answers from memory
+        if None not in (call.directory, stands) and call.directory != stands:
+            return CallEnd("elsewhere", cwd=stands if stands and is_there(stands) else None)
         types_into_shell = call.nested or starts_shell(call.line)
         run = Run(
             call,

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from efr.shell.standing import nearest_directory
 from efr.shell.start import ShellDeps
 from efr.shell.strays import Strays, end_started_below
 
@@ -65,6 +66,12 @@ class Shells:
         with self._lock:
             shell = self._shells.get(conversation_id)
         return None if shell is None or shell.ended else shell
+
+    def start_of_next(self, conversation_id: str, start_dir: str) -> str:
+        """Where the conversation's next command starts: in its shell's directory, else in
+        `start_dir`, or in the nearest parent that is there. Blocks for a look at them."""
+        shell = self.peek(conversation_id)
+        return nearest_directory(start_dir if shell is None else shell.cwd)
 
     def find(self, pty_id: str) -> HiddenShell | None:
         """The shell with this terminal, when it has not ended."""

@@ -53,14 +53,6 @@ def find_program(name: str | None, path: str | None) -> str:
     return found
 
 
-def nearest_directory(path: str) -> str:
-    """`path`, or its nearest parent that is a directory one may enter."""
-    for candidate in (Path(path), *Path(path).parents):
-        if candidate.is_dir() and os.access(candidate, os.X_OK):
-            return str(candidate)
-    return "/"
-
-
 def spawn(what: Program, columns: int, rows: int) -> Spawned:
     """Runs it. Raises ShellDidNotStart with the system's reason."""
     with contextlib.ExitStack() as undo:

@@ -16,7 +16,8 @@ from efr.shell.contract import LeftListener, Reader, Recorder, ShellListener, Sh
 from efr.shell.environment import hidden_environment
 from efr.shell.integration import ShellDirectory
 from efr.shell.limits import LIMITS, Limits
-from efr.shell.spawn import Program, Spawned, find_program, nearest_directory, spawn
+from efr.shell.spawn import Program, Spawned, find_program, spawn
+from efr.shell.standing import nearest_directory
 
 
 class ShellDeps(Struct, frozen=True):

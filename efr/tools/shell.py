@@ -65,6 +65,7 @@ _ENDS: Final[dict[EndKind, str]] = {
     "needs_input": "stopped: it asked for hidden input and nobody could type it",
     "busy": "not run: an earlier command still runs in this shell",
     "failed": "not run: the shell did not start",
+    "elsewhere": "not run: the shell stands in another directory than the line was judged for",
 }
 _LEFT_AFTER_STOP: Final = "stopped by the user, but it could not be ended and still runs"
 
@@ -123,17 +124,19 @@ class ShellTool:
         if moves and (problem := _move(shell, directory)):
             return ToolResult(f"{problem} Nothing ran.", is_error=True)
         split = split_line(call.command, ctx.where.home)
-        end = shell.run(
-            ShellCall(
-                ctx.call_id,
-                call.command,
-                float(call.timeout_seconds),
-                interactive=is_interactive(call.command, split),
-                approved_by=ctx.approved_by,
-            ),
-            ctx.cancel,
-            ctx.watcher,
+        typed = ShellCall(
+            ctx.call_id,
+            call.command,
+            float(call.timeout_seconds),
+            interactive=is_interactive(call.command, split),
+            approved_by=ctx.approved_by,
+            directory=os.path.realpath(directory),
         )
+        end = shell.run(typed, ctx.cancel, ctx.watcher)
+        if end.kind == "elsewhere":  # by its startup files, a person, or a directory that was moved
+            if problem := _move(shell, directory):
+                return ToolResult(f"{problem} Nothing ran.", is_error=True)
+            end = shell.run(typed, ctx.cancel, ctx.watcher)
         problem = _move_back(shell, end, directory, before) if moves else None
         return _result(end, call, shell.cwd if moves else end.cwd, problem)
 

@@ -162,6 +162,10 @@ class ScriptedShells:
     def peek(self, conversation_id: str) -> ScriptedShell | None:
         return self.shells.get(conversation_id)
 
+    def start_of_next(self, conversation_id: str, start_dir: str) -> str:
+        shell = self.shells.get(conversation_id)
+        return start_dir if shell is None else shell.cwd
+
 
 __all__ = [
     "BadAnswer",

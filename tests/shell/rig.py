@@ -183,12 +183,13 @@ class Rig:
         nested: bool = False,
         nonce: str | None = None,
         call_id: str | None = None,
+        directory: str | None = None,
     ) -> Future[CallEnd]:
         """Runs a line on a thread of its own."""
         self.count += 1
         name = call_id or f"call{self.count}"
         cancel = self.cancels[name] = Cancel()
-        call = ShellCall(name, line, timeout_s, interactive, nested, nonce)
+        call = ShellCall(name, line, timeout_s, interactive, nested, nonce, directory=directory)
         watcher = Watcher(self.heard, answers)
         return self.pool.submit(self.shell.run, call, cancel, watcher)
 

@@ -332,6 +332,38 @@ def test_a_start_directory_that_is_gone_is_its_nearest_parent(rig: Rig) -> None:
     assert rig.run("pwd").output == f"{rig.home}\n"
 
 
+def test_a_line_does_not_run_where_it_was_not_judged(world: World) -> None:
+    rig = world.rig(zshrc="cd ~/other")
+    for name in ("other", "sub"):
+        (rig.home / name).mkdir()
+    here, sub = str(rig.home / "other"), str(rig.home / "sub")
+
+    end = rig.run("echo ran > ran", directory=str(rig.home))
+    assert (end.kind, end.cwd, list(rig.home.rglob("ran"))) == ("elsewhere", here, [])
+    assert rig.shell.cwd == here
+    assert rig.run("pwd", directory=here).output == f"{here}\n"
+
+    rig.shell.move_to(sub)
+    assert rig.run("pwd", directory=sub).output == f"{sub}\n"
+    (rig.home / "sub").rename(rig.home / "moved")
+    for _ in range(2):  # it is another directory now, also when there is a new one of its name
+        end = rig.run("echo ran > ran", directory=sub)
+        assert (end.kind, end.cwd) == ("elsewhere", str(rig.home / "moved"))
+        (rig.home / "sub").mkdir(exist_ok=True)
+    (rig.home / "moved").rmdir()
+    end = rig.run("echo ran > ran", directory=str(rig.home / "moved"))
+    assert (end.kind, end.cwd) == ("elsewhere", None)
+
+
+def test_a_shell_without_marks_runs_no_line_elsewhere_either(world: World) -> None:
+    rig = world.rig(zshrc="cd /; exec sh", start_s=0.2)
+
+    end = rig.run("echo ran > ~/ran", directory=str(rig.home))
+
+    assert (end.kind, end.cwd, list(rig.home.glob("ran"))) == ("elsewhere", "/", [])
+    assert rig.run("pwd", directory="/").output == "/\n"
+
+
 def test_slow_startup_files_do_not_count_against_the_call(world: World) -> None:
     rig = world.rig(zshrc="sleep 0.5; X=1")
 

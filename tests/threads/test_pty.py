@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from efr.shell.errors import PtyClosed, ShellDidNotStart
-from efr.shell.spawn import Program, nearest_directory, spawn
+from efr.shell.spawn import Program, spawn
+from efr.shell.standing import nearest_directory
 from efr.threads.pty import PtyLink, PtyReader
 
 LIMIT_S = 15.0

@@ -26,6 +26,7 @@ class FakeHiddenShell:
     calls: list[ShellCall] = field(default_factory=list)
     moves: list[str] = field(default_factory=list)
     ran_in: list[str] = field(default_factory=list)
+    strays: list[str] = field(default_factory=list)  # where it really stands, at each next call
 
     def move_to(self, directory: str) -> None:
         if directory in self.refuses:
@@ -35,6 +36,10 @@ class FakeHiddenShell:
 
     def run(self, call: ShellCall, cancel: Cancel, watcher: CallWatcher) -> CallEnd:
         self.calls.append(call)
+        if self.strays:
+            self.cwd = self.strays.pop(0)
+        if call.directory not in (None, self.cwd):
+            return CallEnd("elsewhere", cwd=self.cwd)
         self.ran_in.append(self.cwd)
         self.cwd = self.goes_to or self.cwd
         return replace(self.end, cwd=self.end.cwd or self.cwd)

@@ -147,6 +147,23 @@ def test_the_line_runs_as_it_was_judged(line: str, interactive: bool) -> None:
     assert not call.nested
 
 
+def test_a_shell_that_stands_elsewhere_goes_where_the_line_was_judged(tmp_path: Path) -> None:
+    shell = FakeHiddenShell(str(tmp_path), strays=["/elsewhere"])
+    result = run(shell)
+    assert (shell.moves, shell.ran_in) == ([str(tmp_path)], [str(tmp_path)])
+    assert result.output == f"[exit code 0, cwd {tmp_path}]"
+
+
+def test_nothing_runs_where_it_was_not_judged(tmp_path: Path) -> None:
+    gone = str(tmp_path / "gone")
+    lost = FakeHiddenShell(gone, strays=["/elsewhere"])
+    assert run(lost).output == f"There is no directory {gone}. Nothing ran."
+    driven = FakeHiddenShell(str(tmp_path), strays=["/elsewhere", "/elsewhere"])
+    why = "not run: the shell stands in another directory than the line was judged for"
+    assert run(driven).output == f"[{why}, cwd /elsewhere]"
+    assert lost.ran_in == driven.ran_in == []
+
+
 @pytest.mark.parametrize(
     ("kind", "goes_to", "left", "goes_back"),
     [
