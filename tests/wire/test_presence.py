@@ -154,5 +154,7 @@ def test_secrets_stay_out_of_a_repr() -> None:
     )
     key = m.AdminLoginApiKeyParams(provider="openai-api", key="sk-hunter2")
     enrolled = m.DeviceEnrollParams(token="hunter2", name="phone", public_key=b"")
-    assert "hunter2" not in f"{typed} {typed!r} {key} {key!r} {enrolled!r} {[typed, key]}"
+    keys = m.PtyWriteParams(pty_id=TURN, data=b"hunter2")
+    held = [typed, key, enrolled, keys]
+    assert "hunter2" not in f"{typed} {typed!r} {key} {key!r} {keys!r} {held}"
     assert b"hunter2" in encode(typed)

@@ -140,7 +140,10 @@ class PtyWriteParams(Params, frozen=True):
     """Type bytes into a hidden shell."""
 
     pty_id: PtyId
-    data: Bytes
+    data: Bytes  # may be a password: nobody knows what the program asked for
+
+    def __repr__(self) -> str:
+        return f"PtyWriteParams(pty_id={self.pty_id!r}, data=[redacted])"
 
 
 PtyWriteResult: TypeAlias = Nothing
