@@ -344,22 +344,21 @@ def test_history_pages(answered: Run) -> None:
     assert code == 0
     assert out.splitlines() == [  # a page begins inside a turn: nobody says that it never started
         *("  its prompt is on an older page", "because", "completed"),
-        f"older: efr history {CONVERSATION} --cursor=c9",
+        f"older: efr history {CONVERSATION} --limit=2 --cursor=c9",
     ]
 
 
 def test_a_page_of_the_history_without_a_line_says_so(answered: Run) -> None:
     page = {"events": [EVENTS[-1]], "next_cursor": "c8"}
     _, out, _ = answered(
-        *("history", CONVERSATION, "--limit=1"),
+        *("history", CONVERSATION, "--limit=1", "-v"),
         answers=[
             ("conversations.list", {}, {"conversations": [summary(CONVERSATION, "t")]}),
             ("conversation.history", {"cursor": None, "limit": 1}, page),
         ],
     )
-    assert out.splitlines() == [
-        *("nothing to show on this page", f"older: efr history {CONVERSATION} --cursor=c8")
-    ]
+    older = f"older: efr history {CONVERSATION} --verbose --limit=1 --cursor=c8"
+    assert out.splitlines() == ["nothing to show on this page", older]
 
 
 def test_the_ids_of_a_page_name_their_conversations_alone(answered: Run) -> None:
@@ -881,3 +880,17 @@ def test_a_shell_that_nobody_named_is_left_alone(answered: Run, word: str) -> No
 
     fix = f"efr shell {word} --conversation=ID"
     assert told == (1, "", f"efr: this terminal has no conversation\n     {fix}\n")
+
+
+def test_a_list_on_a_terminal_has_one_row_for_each(fake: FakeDaemon, start: Start) -> None:
+    terminal = start("history", env=fake.env, columns=70)
+    peer = fake.accept()
+    peer.hello()
+    peer.expect("conversations.list")
+    page = {"conversations": [summary(CONVERSATION, "中" * 40), summary(CONVERSATION_2, "short")]}
+    peer.answer("conversations.list", page)
+
+    assert terminal.read_to_end() == 0
+    first, second = terminal.text.splitlines()
+    assert first.endswith("中…")
+    assert second.endswith("  short")

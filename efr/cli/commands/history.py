@@ -7,8 +7,8 @@ from typing import Any
 from efr.cli.conversations import here, resolve, short_ids
 from efr.cli.dialog import open_connection
 from efr.cli.errors import UsageError
-from efr.cli.printing import print_json, print_lines, table
-from efr.cli.render.spans import MUTED, Line, row
+from efr.cli.printing import columns_of, print_json, print_lines, table
+from efr.cli.render.spans import MUTED, Line, cut_line, row
 from efr.cli.run import Run, terminal_name
 from efr.cli.transcript import transcript
 from efr.client.connection import Connection
@@ -20,6 +20,7 @@ from efr.wire import types as t
 
 ROWS = 20  # one screen of a list
 LARGEST_LIST, LARGEST_PAGE = 200, 500  # the daemon's limits
+_WORTH_A_CUT = 50  # columns of a terminal: with fewer nothing of a title would be left
 _STATUS = {"awaiting_approval": "awaiting approval"}
 
 
@@ -66,9 +67,18 @@ def _rows(run: Run, page: m.ConversationsListResult, ids: list[str]) -> list[Lin
         for short, one in zip(ids, page.conversations, strict=True)
     ]
     lines = table(cells)
+    columns = columns_of()
+    if columns is not None and columns >= _WORTH_A_CUT:
+        lines = [cut_line(line, columns) for line in lines]
     if page.next_cursor is not None:
-        lines.append(row(f"more: efr history --cursor={page.next_cursor}", MUTED))
+        lines.append(row(f"more: efr history {_same(run)}--cursor={page.next_cursor}", MUTED))
     return lines
+
+
+def _same(run: Run) -> str:
+    """The options of this page that the next one needs too."""
+    limit = f"--limit={run.args['--limit']} " if run.args.get("--limit") else ""
+    return f"{'--verbose ' if run.args.get('--verbose') else ''}{limit}"
 
 
 def _one(run: Run, connection: Connection, conversation_id: str) -> int:
@@ -83,7 +93,8 @@ def _one(run: Run, connection: Connection, conversation_id: str) -> int:
     lines = transcript(events, verbose=verbose, newest=cursor is None, oldest=older is None)
     if older is not None:
         lines = lines or [row("nothing to show on this page", MUTED)]
-        lines.append(row(f"older: efr history {conversation_id} --cursor={older}", MUTED))
+        again = f"efr history {conversation_id} {_same(run)}--cursor={older}"
+        lines.append(row(f"older: {again}", MUTED))
     print_lines(run, lines)
     return 0
 
