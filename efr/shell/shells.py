@@ -133,7 +133,8 @@ class Shells:
             if not shell.kill_unless_gone(min(left_s, limits.close_kill_s)):
                 late.append(f"shell of {shell.conversation_id}")
         if self._swept:
-            end_started_below(self._deps.zsh_dir, limits.stray_grace_s)
+            left_s = max(0.0, deadline - self._deps.clock.monotonic())
+            end_started_below(self._deps.zsh_dir, min(left_s, limits.stray_grace_s))
         return late
 
     def _sweep(self) -> None:

@@ -101,11 +101,15 @@ def started_below(directory: Path, variable: str = "") -> list[Stray]:
 
 
 def end_started_below(directory: Path, grace_s: float, variable: str = "") -> int:
-    """Kills them when they do not end within the grace. Returns how many were killed. Blocks."""
+    """Asks them to end, and kills what does not within the grace; without one it asks nobody.
+    Returns how many were killed. Blocks."""
     found = started_below(directory, variable)
     if not found:
         return 0
-    _wait_gone(found, grace_s)
+    if grace_s > 0:
+        for one in found:
+            _send(one, signal.SIGTERM)
+        _wait_gone(found, grace_s)
     return _end(lambda: started_below(directory, variable))
 
 
@@ -116,14 +120,14 @@ def _end(find: Callable[[], list[Stray]]) -> int:
         if not found:
             break
         for one in found:
-            _kill(one)
+            _send(one, signal.SIGKILL)
         killed.update(found)
     if killed:
         log.info("%d processes that outlived their shell were killed", len(killed))
     return len(killed)
 
 
-def _kill(stray: Stray) -> None:
+def _send(stray: Stray, number: signal.Signals) -> None:
     try:
         handle = os.pidfd_open(stray.pid)
     except OSError:
@@ -132,7 +136,7 @@ def _kill(stray: Stray) -> None:
         found = _read(stray.pid)  # after the handle: they are of one process, or it is gone
         if found is not None and found.start == stray.start:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                signal.pidfd_send_signal(handle, signal.SIGKILL)
+                signal.pidfd_send_signal(handle, number)
     finally:
         os.close(handle)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import shlex
 import subprocess
 import sys
 import threading
@@ -293,6 +294,16 @@ def test_what_is_in_another_unit_is_not_ended(
         for program in programs:
             program.kill()
             program.wait()
+
+
+def test_a_server_in_the_background_may_put_itself_away(world: World) -> None:
+    rig = world.rig()
+    saved = rig.home / "saved"
+    server = f"trap '' HUP; trap 'echo all > {saved}; exit' TERM; echo up > r; sleep 99 & wait"
+    end = rig.run(f"mkfifo r; sh -c {shlex.quote(server)} &! cat r")
+    assert end.output == "up\n"
+    assert rig.shells.stop_all(LateClock().monotonic() + 9) == []
+    assert saved.read_text() == "all\n"
 
 
 @pytest.mark.parametrize(
