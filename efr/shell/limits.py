@@ -23,9 +23,7 @@ class Limits(Struct, frozen=True):
     give_up_after_s: float = 3.5  # what still runs then cannot be stopped without the shell
     close_kill_s: float = 5.0  # a shell writes its files at SIGHUP; then it is killed
     after_kill_s: float = 1.0  # the kernel ends a killed process at once, unless a disk hangs
-    stray_grace_s: float = (
-        1.0  # at efrd's own end, for a server in the background to put itself away
-    )
+    stray_grace_s: float = 1.0  # at efrd's end, for a server to put itself away
     move_s: float = 5.0  # a cd into a directory on a dead mount hangs
     answer_s: float = 5.0  # for the reading thread to take an answer
     live_s: float = 0.2  # between two live tails, and so between two replays of a screen
