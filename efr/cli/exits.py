@@ -37,6 +37,9 @@ def explain(error: Exception) -> CommandError | None:
         return CommandError(visible_line(error.why), fix=error.fix, code=NO_DAEMON)
     if isinstance(error, NoDaemon):
         where = visible_line(error.path)
+        if isinstance(error.__cause__, PermissionError):
+            what = f"the socket {where} is not open to you: each user has a daemon of their own"
+            return CommandError(what, fix="efr paths", code=NO_DAEMON)
         return CommandError(f"no daemon listens on {where}", fix=START, code=NO_DAEMON)
     if isinstance(error, Refused):
         return _refused(error)

@@ -44,6 +44,17 @@ def terminal_name(descriptor: int = 0) -> str:
         return ""
 
 
+def may_exist(path: str | os.PathLike[str]) -> bool:
+    """Whether something is there; also when nobody lets us look."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def directory(env: Mapping[str, str]) -> str:
     """The current directory as the user names it (`$PWD` when it is that directory)."""
     shown = env.get("PWD", "")

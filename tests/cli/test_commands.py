@@ -858,13 +858,14 @@ def test_init_prints_a_line_that_sources_the_plugin(run: Run) -> None:
         (("project", "remove", ""), "efr: <path> is empty"),
         (("compact", "--conversation="), "efr: --conversation is empty"),
         (("diff", "--turn="), "efr: --turn is empty"),
+        (("config", "check", "x" * 300), f"efr: {'x' * 300}: cannot read"),
     ],
 )
 def test_an_argument_that_names_nothing(
     run: Run, tmp_path: Path, args: tuple[str, ...], told: str
 ) -> None:
     code, _, err = run(*args, env={"EFR_HOME": str(tmp_path), "EFR_RUNTIME_DIR": str(tmp_path)})
-    assert code == 2
+    assert code == (1 if "check" in args else 2)
     assert err.startswith(told)
 
 
@@ -894,3 +895,23 @@ def test_a_list_on_a_terminal_has_one_row_for_each(fake: FakeDaemon, start: Star
     first, second = terminal.text.splitlines()
     assert first.endswith("中…")
     assert second.endswith("  short")
+
+
+def test_paths_that_nobody_may_look_at(run: Run, tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    (closed / "data").mkdir(parents=True)
+    env = {"EFR_HOME": str(closed), "EFR_RUNTIME_DIR": str(closed / "r")}
+    assert run("paths", env=env)[0] == 0  # and everything is loaded
+    closed.chmod(0)
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)  # root may look everywhere
+    try:
+        code, out, err = run("paths", env=env)
+        as_json = json.loads(run("paths", "--json", env=env)[1])
+    finally:
+        os.seteuid(user)
+        closed.chmod(0o700)
+    assert (code, err) == (0, "")
+    assert [line.rpartition("  ")[2] for line in out.splitlines()] == ["no access"] * 8
+    assert as_json["data"]["exists"] is False

@@ -156,7 +156,7 @@ def test_what_is_no_matter_of_one_key(alone: dict[str, str], efr: Efr, daemon: D
     code, _, err = efr(env_of(daemon), "set", "model.name", "gpt-5.4")
     assert (code, err) == (
         2,
-        "efr: 'gpt-5.4' is no name of the active provider\n     choose demo\n",
+        "efr: 'gpt-5.4' is no model of the active provider\n     choose demo\n",
     )
     _, _, err = efr(alone, "set", "log", "warn", EFR_LOG="debug")
     assert err == "note: EFR_LOG wins over it while it is set\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from efr.cli.exits import explain
-from efr.client.errors import BadReply, Refused
+from efr.client.errors import BadReply, NoDaemon, Refused
 from tests.cli.fake_daemon import FakeDaemon
 from tests.cli.programs import efr_in_pipe
 
@@ -43,6 +43,16 @@ def test_the_other_side_is_older_or_newer(error: Exception, message: str, fix: s
 
     assert known is not None
     assert (known.message, known.fix, known.code) == (message, fix, 1)
+
+
+def test_the_socket_of_another_user() -> None:
+    error = NoDaemon("/run/user/0/efr/daemon.sock")
+    error.__cause__ = PermissionError(13, "Permission denied")
+    known = explain(error)
+
+    assert known is not None
+    assert known.message.startswith("the socket /run/user/0/efr/daemon.sock is not open to you")
+    assert (known.fix, known.code) == ("efr paths", 3)
 
 
 def test_choices_are_told_once() -> None:

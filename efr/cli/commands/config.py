@@ -12,7 +12,7 @@ from efr.cli.agent_shell import in_agent_shell
 from efr.cli.commands.status import config_error_text
 from efr.cli.dialog import open_connection
 from efr.cli.errors import FAILED, CommandError
-from efr.cli.run import Run
+from efr.cli.run import Run, may_exist
 from efr.client.errors import ClientError, NoAddress, NoDaemon, Refused
 from efr.config.errors import ConfigError
 from efr.config.load import read, read_file
@@ -57,17 +57,17 @@ def check(run: Run) -> int:
     """Says whether a file is right. A named one has to exist."""
     given = run.args.get("<path>")
     path = Path(given) if given else config_file(run)
-    if given and not path.exists():
+    if given and not may_exist(path):
         raise CommandError(f"{visible_line(str(path))}: there is no such file")
     fault = check_file(run, path)
     if fault is not None:
         raise CommandError(fault)
-    if path.is_symlink() and not path.exists():
+    if path.is_symlink() and not may_exist(path):
         run.note(
             visible_line(f"warning: it is a link to {os.path.realpath(path)}, which is not there")
         )
     run.say(
-        f"{visible_line(str(path))}: ok" + ("" if path.exists() else " (no file: all defaults)")
+        f"{visible_line(str(path))}: ok" + ("" if may_exist(path) else " (no file: all defaults)")
     )
     return 0
 

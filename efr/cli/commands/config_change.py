@@ -142,8 +142,8 @@ def _refuse_unknown_model(run: Run, key: str, value: Any) -> None:
         default = next((one for one in models if one.default), None)
         choices = default.efforts if default is not None else ()
     if choices and value not in choices:
-        what = key.partition(".")[2]
+        what = "model of the active provider" if key == "model.name" else "effort of its model"
         raise UsageError(
-            f"{visible_line(str(value))!r} is no {what} of the active provider",
+            f"{visible_line(str(value))!r} is no {what}",
             fix=f"choose {', '.join(choices)}",
         )

@@ -11,7 +11,7 @@ from efr.cli.commands.config import check_file
 from efr.cli.commands.status import config_error_text
 from efr.cli.dialog import open_connection
 from efr.cli.look import color_mode
-from efr.cli.run import Run, is_terminal
+from efr.cli.run import Run, is_terminal, may_exist
 from efr.client.address import socket_path
 from efr.client.errors import ClientError
 from efr.config.effective import render
@@ -60,7 +60,7 @@ def _what(path: Path) -> str:
         target = os.path.realpath(path)
         there = "" if os.path.exists(target) else ", which does not exist"
         return f"a link to {target}{there}"
-    return "a file" if path.exists() else "no file, all defaults"
+    return "a file" if may_exist(path) else "no file, all defaults"
 
 
 def _efr(run: Run, settings: Settings) -> list[str]:

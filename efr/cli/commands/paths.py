@@ -75,12 +75,18 @@ def _source(name: str, root: Root) -> str:
 
 
 def _there(path: Path) -> str:
-    return "" if path.exists() else "not there"
+    try:
+        path.stat()
+    except PermissionError:
+        return "no access"
+    except OSError:
+        return "not there"
+    return ""
 
 
 def _as_json(roots: Roots, daemon: m.AdminStatusResult | None) -> dict[str, Any]:
     shown: dict[str, Any] = {
-        name: {"path": str(root.path), "source": root.source, "exists": root.path.exists()}
+        name: {"path": str(root.path), "source": root.source, "exists": os.path.exists(root.path)}
         for name, root in _all(roots)
     }
     shown["socket"] = str(roots.socket)
