@@ -221,15 +221,15 @@ def test_the_variables_leave_the_environment() -> None:
     assert handover.take(env) == handover.Handover()
 
 
-def test_the_prompts_file_is_read_and_removed(tmp_path: Path) -> None:
-    path = tmp_path / "prompt"
-    path.write_bytes(b"big \xff prompt")
+def test_the_prompts_file_is_read_and_removed_where_the_plugin_puts_it(tmp_path: Path) -> None:
+    for folder, stays in ((tmp_path / "handover", False), (tmp_path / "notes", True)):
+        folder.mkdir()
+        path = folder / "prompt"
+        path.write_bytes(b"big \xff prompt")
+        env = {"EFR_PROMPT_FILE": str(path), "EFR_PROMPT": "", "EFR_RUNTIME_DIR": str(tmp_path)}
 
-    assert (
-        handover.take({"EFR_PROMPT_FILE": str(path), "EFR_PROMPT": ""}).prompt
-        == "big \ufffd prompt"
-    )
-    assert not path.exists()
+        assert handover.take(env).prompt == "big \ufffd prompt"
+        assert path.exists() is stays
 
 
 def test_a_prompts_file_that_is_none_is_refused(tmp_path: Path) -> None:
