@@ -225,10 +225,10 @@ class HttpClient:
         with self._lock:
             entries = [*self._idle.get(origin, ()), (now, connection)]
             fresh = [entry for entry in entries if now - entry[0] <= IDLE_LIMIT_S][-_IDLE_MAX:]
+            gone = [entry for entry in entries if entry not in fresh]  # others take from it soon
             self._idle[origin] = fresh
-        for entry in entries:
-            if entry not in fresh:
-                entry[1].close()
+        for _, old in gone:
+            old.close()
 
     def now(self) -> float:
         """The monotonic clock of its deadlines."""

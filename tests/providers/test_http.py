@@ -122,6 +122,38 @@ def cancelled_when(client: HttpClient, call: HttpCall, ready: Callable[[], None]
     assert isinstance(result, Cancelled)
 
 
+class Hinge:
+    """A lock, and what another thread does right behind its next release."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.then: Callable[[], None] | None = None
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+        then, self.then = self.then, None
+        if then is not None:
+            then()
+
+
+def test_a_connection_that_is_taken_as_soon_as_it_is_back_stays_open(
+    client: HttpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hinge = Hinge()
+    monkeypatch.setattr(client, "_lock", hinge)
+    taken = []
+    with server(answers(2)) as port:
+        first = client.send(get(port), Cancel())
+        assert b"".join(first.chunks()) == b"ok"
+        hinge.then = lambda: taken.append(client.send(get(port), Cancel()))
+        first.close()
+        assert [one.read_all() for one in taken] == [b"ok"]
+        client.close()
+
+
 def test_a_cancel_ends_a_connect(client: HttpClient) -> None:
     with socket.socket() as full:
         full.bind(("127.0.0.1", 0))
