@@ -297,12 +297,13 @@ def test_what_is_in_another_unit_is_not_ended(
 
 
 def test_a_server_in_the_background_may_put_itself_away(world: World) -> None:
-    rig = world.rig()
+    rig = world.rig(stray_grace_s=LIMIT_S)
     saved = rig.home / "saved"
-    server = f"trap '' HUP; trap 'echo all > {saved}; exit' TERM; echo up > r; sleep 99 & wait"
+    server = f"trap '' HUP; trap 'echo all > {saved}; exit' TERM; echo up > r;"
+    server += "while :; do sleep 99 & wait; done"  # whichever of the two is asked first
     end = rig.run(f"mkfifo r; sh -c {shlex.quote(server)} &! cat r")
     assert end.output == "up\n"
-    assert rig.shells.stop_all(LateClock().monotonic() + 9) == []
+    assert rig.shells.stop_all(LateClock().monotonic() + LIMIT_S) == []
     assert saved.read_text() == "all\n"
 
 
