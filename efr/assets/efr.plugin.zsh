@@ -151,11 +151,21 @@ _efr_run() {
   if [[ -n $runtime ]]; then
     _efr_draft_name; draft=$runtime/drafts/$REPLY
     # Linux refuses one variable above 128 KiB.
-    if (( ${#prompt} > 24576 )) && (){ emulate -L zsh -o no_multibyte; (( $#prompt > 98304 )) }; then
-      zmodload -F zsh/files b:zf_mkdir
+    local -i bytes=0
+    (( ${#prompt} <= 24576 )) || (){ emulate -L zsh -o no_multibyte; bytes=$#prompt }
+    if (( bytes > 98304 )); then
+      zmodload -F zsh/files b:zf_mkdir b:zf_rm
       zf_mkdir -p -m 700 $runtime/handover 2>/dev/null
       file=$runtime/handover/${draft:t}
-      ( umask 077; print -rn -- "$prompt" >|$file ) || return 1
+      ( umask 077; print -rn -- "$prompt" >|$file ) 2>/dev/null
+      zmodload -F zsh/stat b:zstat
+      local -a written
+      zstat -A written +size $file 2>/dev/null
+      if (( ${written[1]:-0} != bytes )); then  # a full disk is no error of print
+        zf_rm -f $file
+        print -ru2 -- "efr: the prompt does not fit into $runtime/handover"
+        return 1
+      fi
       prompt=
     fi
   fi

@@ -81,6 +81,17 @@ def test_a_long_prompt_goes_through_a_file(start: Start) -> None:
     assert not Path(call.env["EFR_PROMPT_FILE"]).exists()
 
 
+def test_a_long_prompt_that_cannot_be_written_is_told(start: Start, tmp_path: Path) -> None:
+    zsh = start()
+    (tmp_path / "efr" / "runtime").mkdir(parents=True)
+    (tmp_path / "efr" / "runtime" / "handover").write_text("")
+    zsh.line("long=$(printf 'x%.0s' {1..100000}); \\, $long; echo status $?")
+    assert zsh.calls() == []
+    folder = tmp_path / "efr" / "runtime" / "handover"
+    assert f"efr: the prompt does not fit into {folder}" in zsh.terminal.text.replace("\n", "")
+    assert "status 1" in zsh.terminal.text
+
+
 def test_variables_of_the_shell_are_hidden_from_efr(start: Start) -> None:
     zsh = start(rc="export EFR_PROMPT=old EFR_PROMPT_FILE=/old EFR_MODEL=m")
     zsh.line(", hi")
