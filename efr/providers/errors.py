@@ -24,11 +24,15 @@ class NotLoggedIn(ProviderError):
 
 
 class TokenFailed(ProviderError):
-    """The token source failed: a refresh was refused, a record is of the wrong kind or unsafe."""
+    """The token source failed: a refresh was refused, a record is of the wrong kind or unsafe.
 
-    def __init__(self, cause: str) -> None:
+    `passing`: the login may be good; the server that renews it has a fault.
+    """
+
+    def __init__(self, cause: str, *, passing: bool = False) -> None:
         super().__init__(cause)
         self.cause = cause
+        self.passing = passing
 
 
 class RateLimited(ProviderError):

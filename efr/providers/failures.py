@@ -61,6 +61,9 @@ def sentence(error: err.ProviderError, provider: str) -> str:
             return f"{provider} refused the login{told}{_way_out(provider)}"
         case err.NotLoggedIn():
             return f"no login for {provider}{_way_out(provider)}"
+        case err.TokenFailed(cause=cause, passing=True):
+            again = f"try again later, and if that does not help, {_way_out(provider)[2:]}"
+            return f"the login for {provider} could not be renewed: {cause}: {again}"
         case err.TokenFailed(cause=cause):
             return f"the login for {provider} cannot be used: {cause}{_way_out(provider)}"
         case err.RateLimited(retry_after_s=None):

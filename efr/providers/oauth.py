@@ -29,6 +29,7 @@ from efr.providers.retry import Sender, Verdict, send_with_retries
 from efr.providers.server_values import object_of, text
 
 TOKEN_LIMIT_S: Final = 30.0
+_BUSY: Final = (408, 429)  # of an answer: the next one may be another
 _MESSAGE_MAX_CHARS: Final = 300
 _SCOPES: Final = "openid profile email offline_access"
 _AUTH_CLAIM: Final = "https://api.openai.com/auth"
@@ -128,19 +129,20 @@ def _ask(
 
     def judge(answer: HttpAnswer, body: bytes) -> Verdict:
         told = _problem(body) or answer.reason
-        return Verdict(
-            TokenFailed(_without(f"the server answered {answer.status}: {told}", hidden))
-        )
+        told = _without(f"the server answered {answer.status}: {told}", hidden)
+        return Verdict(TokenFailed(told, passing=answer.status >= 500 or answer.status in _BUSY))
 
     try:
         body = send_with_retries(sender, call, cancel, judge, TOKEN_LIMIT_S).read_all()
         value = parse(body.decode("utf-8", "replace"))
     except TransportFailed as exc:
-        raise TokenFailed(f"{issuer.base_url} did not answer: {exc.cause}") from exc
+        raise TokenFailed(f"{issuer.base_url} did not answer: {exc.cause}", passing=True) from exc
     except (DecodeFailed, NotJson) as exc:
-        raise TokenFailed(f"the answer of {issuer.base_url} could not be read") from exc
+        raise TokenFailed(
+            f"the answer of {issuer.base_url} could not be read", passing=True
+        ) from exc
     if not isinstance(value, dict):
-        raise TokenFailed(f"the answer of {issuer.base_url} is no object")
+        raise TokenFailed(f"the answer of {issuer.base_url} is no object", passing=True)
     return value
 
 

@@ -141,6 +141,8 @@ class StoredTokens:
             ends = record.expires_at_us
             ended = ends is not None and ends <= self._clock.now_us()
             if ended or self._is_refused(record):
+                if failure.passing:
+                    raise TokenFailed(failure.cause, passing=True)
                 raise TokenFailed(f"it has ended and was not renewed ({failure.cause})")
             log.warning("the login of %s could not be renewed: %s", PROVIDER, failure.cause)
         return Token(record.access, record.account_id)

@@ -65,4 +65,10 @@ def test_a_rate_limit_tells_the_wait_and_a_login_its_command() -> None:
     assert "3h 0m" in error_body(err.RateLimited(10_800.0), "openai").message
     for error in (err.NotLoggedIn(), err.Unauthorized("no"), err.TokenFailed("it has ended")):
         assert error_body(error, "openai").message.endswith(": run `efr login openai`")
+    passing = error_body(err.TokenFailed("the server answered 503", passing=True), "openai")
+    assert passing.code is CODE.UNAUTHORIZED
+    assert passing.message == (
+        "the login for openai could not be renewed: the server answered 503: try again later, and"
+        " if that does not help, run `efr login openai`"
+    )
     assert "`efr models`" in error_body(err.UnknownModel("m"), "openai").message
