@@ -19,7 +19,7 @@ from efr.agent.compaction import (
     share_of,
 )
 from efr.agent.context import Context
-from efr.agent.failures import TurnFailure, context_full, window_too_small
+from efr.agent.failures import TurnFailure, context_full, window_too_small, words_too_long
 from efr.agent.frame import Frame
 from efr.agent.summary import SummaryFailed
 from efr.agent.tail import cut_outputs, shortest_tail, tokens_of
@@ -124,6 +124,8 @@ class Guard:
         window, alone = self._account.limits.window, self._frame.tokens
         if alone > self._account.limits.hard_cap:
             return window_too_small(alone, window, self._frame.resolved.model.id)
+        if self._only_words:
+            return words_too_long(tokens, window)
         return context_full(
             tokens,
             window,
@@ -140,6 +142,13 @@ class Guard:
         """While turns are left out of the request, that it is small says nothing."""
         limits = self._account.limits
         return tokens >= limits.trigger or tokens > limits.hard_cap or bool(self._context.missing)
+
+    @property
+    def _only_words(self) -> bool:
+        """The newest words of the user are too large by themselves."""
+        newest = self._context.pieces[-1:]
+        said = bool(newest) and newest[0].is_said and not newest[0].has_results
+        return said and self._frame.tokens + tokens_of(newest) > self._account.limits.hard_cap
 
     @property
     def _only_tail(self) -> bool:

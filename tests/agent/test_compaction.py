@@ -515,6 +515,8 @@ def test_a_prompt_that_can_never_fit_costs_no_compaction_and_the_next_one_runs(
     for _ in range(3):
         ended = run(world, "z" * 200_000)
         assert isinstance(ended, ev.TurnFailed)
+        assert "what you sent does not fit into the model's context" in ended.error.message
+        assert ",new" not in ended.error.message
     assert len(world.provider.requests) == 1
     assert isinstance(run(world, "shorter", summary(), answer("ok")), ev.TurnCompleted)
 
