@@ -55,7 +55,8 @@ def words_too_long(tokens: int, window: int) -> TurnFailure:
     """What the user said last does not fit, whatever stands before it."""
     return _does_not_fit(
         f"what you sent does not fit into the model's context ({tokens} of {window} tokens); send"
-        " less, put it in a file that the model reads in parts, or choose a model with a larger window",
+        " less, put it in a file that the model reads in parts, or choose a model with a larger"
+        " window",
         tokens,
         window,
     )
