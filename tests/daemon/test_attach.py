@@ -373,7 +373,8 @@ def test_a_client_that_is_far_behind_gets_the_screen(world: World) -> None:
     assert isinstance(item, bytes)
     shown: m.PtySnapshot = codec.decode(item, m.PtySnapshot)
     rows = text(shown.snapshot).splitlines()
-    assert rows[-3:] == ["250000", "last", "efr>"]
+    printed = rows[:-1] if rows[-1] == "efr>" else rows  # the prompt comes after the call's end
+    assert printed[-2:] == ["250000", "last"]
     above = ["".join(cell.text for cell in row.cells) for row in shown.snapshot.scrollback]
     assert above == [str(n) for n in range(int(rows[0]) - 200, int(rows[0]))]
 
