@@ -31,9 +31,10 @@ _log = logging.getLogger("efr.daemon")
 
 
 def load() -> None:
-    """Loads all of it. What is missing is told, and costs its first user alone."""
+    """Loads all of it. What cannot be loaded, as in the middle of an upgrade, is told, and costs
+    its first user alone."""
     for name in LATER:
         try:
             import_module(name)
-        except ImportError:
+        except Exception:  # noqa: BLE001 - a half-written file may raise anything
             _log.exception("%s cannot be loaded", name)

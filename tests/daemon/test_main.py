@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from efr.daemon import later
 from tests.harness.daemon import DEMO, ROOT
 from tests.harness.raw_client import LIMIT_S
 
@@ -119,6 +120,19 @@ def test_a_signal_that_another_thread_is_handed_stops_it_too(env: dict[str, str]
     )
     assert done.returncode == 0, done.stderr
     assert "SIGTERM: stopping" in done.stderr
+
+
+def test_what_cannot_be_loaded_later_ends_no_daemon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "half_written.py").write_text("def f(:")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(later, "LATER", ("half_written", "no_such_module", "email.utils"))
+    later.load()
+    assert [record.getMessage() for record in caplog.records] == [
+        "half_written cannot be loaded",
+        "no_such_module cannot be loaded",
+    ]
 
 
 def test_a_daemon_that_stays_loads_what_it_left_for_later(env: dict[str, str]) -> None:
