@@ -122,6 +122,25 @@ def test_sticky_mode_sends_plain_lines(start: Start, rc: str) -> None:
     assert zsh.call().env["EFR_PROMPT"] == "fix it; touch x"
 
 
+def test_a_theme_of_two_rows_and_a_right_prompt_stay_as_they_are(start: Start) -> None:
+    zsh = start(rc="PROMPT=$'\\n~/here\\n'$PROMPT; RPROMPT='the right'; theme=$PROMPT$RPROMPT")
+    toggle(zsh, "\x00")
+    zsh.terminal.wait_for("○ ›")
+    above, row = zsh.terminal.text.splitlines()[-2:]
+    assert (above, row.split()) == ("~/here", ["%1%", "🤖", "○", "›", "the", "right"])
+    zsh.line("!cd /; [[ $theme == $PROMPT$RPROMPT ]] && touch ~/same")
+    assert zsh.terminal.text.splitlines()[-1].split()[1:] == row.split()[1:]
+    assert (zsh.home / "same").exists()
+
+
+def test_the_cursor_shows_again_after_an_efr_that_was_killed(start: Start) -> None:
+    zsh = start()
+    zsh.line("print -n '\\e[?25l'")
+    assert zsh.terminal.screen.cursor.hidden
+    zsh.line(", hi")
+    assert not zsh.terminal.screen.cursor.hidden
+
+
 def test_sticky_mode_keeps_setting_words_apart_from_prompts(start: Start) -> None:
     zsh = start()
     toggle(zsh, ",\r")
