@@ -10,6 +10,7 @@
 # Aliases and some options change what zsh reads below: they are off until the end of this file.
 'builtin' 'typeset' '-ga' '_efr_loading_without'
 _efr_loading_without=()
+'builtin' 'typeset' '-g' '_efr_name'
 for _efr_name in aliases csh_junkie_quotes err_exit err_return glob_assign glob_subst \
     ignore_braces ignore_close_braces ksh_arrays ksh_glob ksh_typeset no_unset posix_identifiers \
     rc_quotes sh_file_expansion sh_glob sh_word_split warn_create_global warn_nested_var; do

@@ -236,6 +236,22 @@ def test_widget_wrapping_plugins_before_and_after_keep_enter_working(start: Star
     assert (zsh.home / "wrapped-2").exists()
 
 
+@pytest.mark.parametrize(
+    "how",
+    [
+        "load() { emulate -L zsh; setopt warn_create_global no_unset; source {} }; load",
+        "zmodload zsh/sched; sched +0 'source {}'",
+        "load() { zle -D zle-line-init; source {} }; zle -N zle-line-init load",
+    ],
+)
+def test_a_plugin_manager_may_load_it_late_and_in_a_function(start: Start, how: str) -> None:
+    zsh = start(before=how.replace("{}", str(PLUGIN)) + "; return")
+    zsh.line(",new")
+    zsh.line(", hi; touch x")
+    assert (zsh.call().argv, (zsh.home / "x").exists()) == (["new"], False)
+    assert "_efr_" not in zsh.terminal.text
+
+
 def test_sourcing_twice_changes_nothing(start: Start) -> None:
     zsh = start(rc=f"source {PLUGIN}; zle -lL >widgets")
     zsh.line(", once")
