@@ -81,16 +81,15 @@ class Presence:
                 self._entry = entry
 
     def _due(self) -> None:
-        """On the timer's thread. One entry serves many inputs: it looks how much time is left."""
+        """On the timer's thread. One entry serves many inputs: it looks how much time is left. It
+        waits until it is through, so that nobody lets the conversation go meanwhile."""
+        left = self._left()
+        if left <= 0 and not self.away:
+            left = self._left() if self._on_timeout() else _RETRY_S
         with self._lock:
             self._armed, self._entry = False, None
-        left = self._left()
-        if self.away:
-            return
-        if left > 0:
+        if left > 0 and not self.away:
             self._wait(left)
-        elif not self._on_timeout():
-            self._wait(_RETRY_S)
 
     def _stop(self) -> None:
         with self._lock:

@@ -13,12 +13,14 @@ import pytest
 
 from efr.agent import loaded
 from efr.agent.gate import Gate, GateShut
+from efr.agent.presence import AWAY_AFTER_S, Presence
 from efr.wire import events as ev
 from efr.wire import methods as m
 from efr.wire import types as t
-from tests.agent.scripted import LIMIT_S
+from tests.agent.scripted import LIMIT_S, ScriptedTimer
 from tests.agent.scripted_model import Hold, calls, said
 from tests.agent.world import CALLER, World
+from tests.harness.clock import FakeClock
 
 FEW = 3
 
@@ -93,6 +95,28 @@ def test_what_runs_waits_or_is_asked_stays(world: World) -> None:
     world.provider.answers(said("done"))
     world.answer(asks.conversation_id, question.call_id)
     world.wait_end(asks.turn_id)
+
+
+def test_the_end_of_the_ten_minutes_is_timed_until_it_is_told() -> None:
+    """Between the two the conversation is not let go: nobody would tell that the user left."""
+    clock = FakeClock()
+    timer = ScriptedTimer(clock)
+    told: list[bool] = []
+
+    def leaves() -> bool:
+        told.append(presence.is_timed)
+        if len(told) == 2:  # a key, while the gate was taken
+            presence.input()
+        elif len(told) == 3:
+            presence.go_away()
+        return len(told) > 1
+
+    presence = Presence(clock, timer, False, leaves)
+    presence.input()
+    timer.advance(AWAY_AFTER_S + 1)
+    assert (told, presence.is_timed, presence.away) == ([True, True], True, False)
+    timer.advance(AWAY_AFTER_S)
+    assert (told, presence.is_timed, presence.away) == ([True] * 3, False, True)
 
 
 def test_a_shut_gate_lets_nobody_in_and_does_not_shut_on_who_waits() -> None:
