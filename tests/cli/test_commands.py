@@ -693,6 +693,14 @@ def test_a_key_comes_from_a_hidden_prompt(fake: FakeDaemon, start: Start) -> Non
     assert KEY.encode() not in terminal.raw
 
 
+def test_ctrl_d_at_the_hidden_prompt_is_no_key(start: Start) -> None:
+    terminal = start("login", "anthropic-api")
+    terminal.wait_for("API key for anthropic-api:")
+    terminal.type("\x04")
+    assert terminal.read_to_end() == 2
+    assert terminal.text.splitlines()[1] == "efr: no key was given"
+
+
 def test_a_key_comes_from_a_variable(answered: Run) -> None:
     code, _, _ = answered(
         *("login", "openai-api", "--from-env"),

@@ -110,13 +110,22 @@ def _key(run: Run, provider: str) -> str:
     if run.args.get("--from-env"):
         return _from_variable(run, provider)
     if is_terminal(0):
-        with Raising():  # the terminal echoes again afterwards
-            key = getpass.getpass(f"API key for {provider}: ", stream=sys.stderr).strip()
+        key = _asked_for(provider)
     else:
         key = _from_stdin()
     if not key and provider != "compatible":
         raise UsageError("no key was given", fix=f"efr login {provider} < file-with-the-key")
     return key
+
+
+def _asked_for(provider: str) -> str:
+    """What is typed at a hidden prompt; "" for Ctrl+D."""
+    try:
+        with Raising():  # the terminal echoes again afterwards
+            return getpass.getpass(f"API key for {provider}: ", stream=sys.stderr).strip()
+    except EOFError:
+        print(file=sys.stderr)  # the prompt's row ends
+        return ""
 
 
 def _from_variable(run: Run, provider: str) -> str:
