@@ -764,9 +764,10 @@ _efr_precmd() {
 _efr_before_prompt() {
   emulate -L zsh
   _efr_taken= _efr_text=
-  if [[ $_efr_kind == other ]]; then
+  # A line that history does not keep is told nobody.
+  if [[ $_efr_kind == other && ( -z $2 || $_efr_line != [[:blank:]]* ) ]]; then
     _efr_last=$_efr_line _efr_last_status=$1
-    _efr_remember $1 "$2"
+    _efr_remember $1
   elif [[ $_efr_kind == ours ]]; then
     print -n '\e[?25h'  # a run that was killed may have left the cursor hidden
   fi
@@ -781,10 +782,10 @@ _efr_before_prompt() {
   return 0
 }
 
-# Keeps a line for EFR_RECENT_COMMANDS: ten lines, 16 KiB, none that history would not keep.
+# Keeps a line for EFR_RECENT_COMMANDS: ten lines, 16 KiB.
 _efr_remember() {
   emulate -L zsh
-  [[ -z $2 || $_efr_line != [[:blank:]]* ]] && (( $#_efr_line <= 4096 )) || return 0
+  (( $#_efr_line <= 4096 )) || return 0
   local command cwd ended
   _efr_json "$_efr_line"; command=$REPLY
   _efr_json "$PWD"; cwd=$REPLY

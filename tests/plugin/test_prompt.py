@@ -65,10 +65,12 @@ def test_desktop_variables_go_without_the_path_of_xauthority(start: Start) -> No
 
 def test_recent_commands_are_oldest_first_without_plugin_lines(start: Start) -> None:
     zsh = start(rc="setopt hist_ignore_space")
-    for line in ("true", ", hi", " hidden=1", "false"):
+    for line in ("true", ", hi", " hidden=1", "false", " hidden=2"):
         zsh.line(line)
     zsh.line(", hi")
-    recent = json.loads(zsh.calls()[-1].env["EFR_RECENT_COMMANDS"])
+    call = zsh.calls()[-1]
+    assert (call.env["EFR_LAST_COMMAND"], call.context["last_status"]) == ("false", 1)
+    recent = json.loads(call.env["EFR_RECENT_COMMANDS"])
     assert [(one["command"], one["status"]) for one in recent] == [("true", 0), ("false", 1)]
     assert set(recent[0]) == {"command", "status", "cwd", "ended_at", "duration_ms"}
 
