@@ -109,10 +109,7 @@ def _key(run: Run, provider: str) -> str:
     """The key, without the blanks around it. Raises UsageError when there is none."""
     if run.args.get("--from-env"):
         return _from_variable(run, provider)
-    if is_terminal(0):
-        key = _asked_for(provider)
-    else:
-        key = _from_stdin()
+    key = _asked_for(provider) if is_terminal(0) else _from_stdin()
     if not key and provider != "compatible":
         raise UsageError("no key was given", fix=f"efr login {provider} < file-with-the-key")
     return key
