@@ -6,11 +6,15 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted([*(ROOT / "efr").rglob("*.py"), *ROOT.glob("*.py")])
@@ -132,6 +136,61 @@ def test_a_dangerous_package_has_one_owner(package: str, rooms: tuple[str, ...])
             if any(name.split(".")[0] == package for name in names):
                 users.add(path.parts[1] if path.parts[0] == "efr" else path.name)
     assert users <= set(rooms)
+
+
+def _declared(*groups: list[str]) -> list[Requirement]:
+    return [Requirement(text) for group in groups for text in group]
+
+
+def test_a_dependency_has_a_reason_and_a_use() -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    lists = re.findall(r"^(?:dependencies|test) = \[\n(.*?)^\]", text, re.MULTILINE | re.DOTALL)
+    lines = [line for part in lists for line in part.splitlines()]
+    assert len(lines) > 20
+    assert [line for line in lines if not re.fullmatch(r' +"[^"]+", +# \S.*', line)] == []
+
+    imported = {
+        name.split(".")[0]
+        for _, _, nodes in modules()
+        for node in nodes
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for name in (
+            [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else [alias.name for alias in node.names]
+        )
+    }
+    owners = packages_distributions()
+    used = {canonicalize_name(one) for name in imported for one in owners.get(name, ())}
+    wanted = _declared(tomllib.loads(text)["project"]["dependencies"])
+    assert {canonicalize_name(one.name) for one in wanted} - used == set()
+
+
+def test_the_lock_pins_what_is_needed_and_nothing_else() -> None:
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9._-]+==\S+", line)] == []
+    pins = {canonicalize_name(name): pin for name, pin in (line.split("==") for line in lines)}
+    todo = _declared(
+        table["project"]["dependencies"],
+        table["dependency-groups"]["test"],
+        table["build-system"]["requires"],
+    )
+    needed: dict[str, set[str]] = {}
+    while todo:
+        one = todo.pop()
+        name, extras = canonicalize_name(one.name), one.extras or {""}
+        if name in pins:
+            assert one.specifier.contains(pins[name]), f"{one}, and the lock has {pins[name]}"
+        for extra in extras - needed.setdefault(name, set()):
+            needed[name].add(extra)
+            todo += [
+                each
+                for each in map(Requirement, distribution(name).requires or ())
+                if each.marker is None or each.marker.evaluate({"extra": extra})
+            ]
+    assert set(needed) - set(pins) == set()
+    assert set(pins) - set(needed) == set()
 
 
 def test_the_product_speaks_of_itself_alone() -> None:
