@@ -715,6 +715,7 @@ def test_a_key_comes_from_a_variable(answered: Run) -> None:
     ("args", "stdin", "message"),
     [
         (["login", "openai-api"], "", "no key was given"),
+        (["login", "compatible"], "\n", "a server that wants none needs compatible.base_url alone"),
         (["login", "openai-api"], "x" * 5000, "a key has at most 4096 bytes"),
         (["login", "openai-api", "--from-env"], "", "OPENAI_API_KEY is not set"),
         (["login", "compatible", "--from-env"], "", "knows no variable for compatible"),
@@ -748,15 +749,16 @@ def test_the_subscription_login_prints_its_page(fake: FakeDaemon) -> None:
     assert "logged in to openai" in err
 
 
-def test_logout_warns_about_the_active_provider(answered: Run) -> None:
-    result = {"provider": "openai-api", "logged_out": True, "active": True}
-    code, out, err = answered(
-        *("logout", "openai-api"),
-        answers=[("admin.logout", {"provider": "openai-api"}, result)],
-    )
+@pytest.mark.parametrize(
+    ("provider", "then"),
+    [("openai-api", "fail until a login"), ("compatible", "go without a key")],
+)
+def test_logout_warns_about_the_active_provider(answered: Run, provider: str, then: str) -> None:
+    result = {"provider": provider, "logged_out": True, "active": True}
+    told = answered("logout", provider, answers=[("admin.logout", {"provider": provider}, result)])
 
-    assert (code, out) == (0, "logged out of openai-api\n")
-    assert "prompts fail until a login" in err
+    note = f"{provider} is the active provider: prompts {then}\n"
+    assert told == (0, f"logged out of {provider}\n", note)
 
 
 # --- steer --------------------------------------------------------------------------------------

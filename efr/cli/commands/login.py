@@ -54,7 +54,8 @@ def logout(run: Run) -> int:
         result: m.AdminLogoutResult = connection.call("admin.logout", provider=provider)
     run.say(f"logged out of {provider}" if result.logged_out else f"{provider} had no login")
     if result.active:
-        run.note(f"{provider} is the active provider: prompts fail until a login")
+        then = "go without a key" if provider == "compatible" else "fail until a login"
+        run.note(f"{provider} is the active provider: prompts {then}")
     return 0
 
 
@@ -110,8 +111,10 @@ def _key(run: Run, provider: str) -> str:
     if run.args.get("--from-env"):
         return _from_variable(run, provider)
     key = _asked_for(provider) if is_terminal(0) else _from_stdin()
-    if not key and provider != "compatible":
-        raise UsageError("no key was given", fix=f"efr login {provider} < file-with-the-key")
+    if not key:
+        without = "a server that wants none needs compatible.base_url alone"
+        fix = without if provider == "compatible" else f"efr login {provider} < file-with-the-key"
+        raise UsageError("no key was given", fix=fix)
     return key
 
 
