@@ -23,7 +23,7 @@ from efr.agent.permission import closed_files, judge
 from efr.agent.ports import Shell
 from efr.agent.queue import Running
 from efr.agent.services import Services
-from efr.agent.setting_out import Setting
+from efr.agent.setting_out import Setting, next_start
 from efr.policy.needs import CallNeeds, Decision
 from efr.providers.canonical import ToolCallBlock, ToolResultBlock
 from efr.shell.contract import Approver
@@ -116,15 +116,14 @@ class Calls:
     # The steps -----------------------------------------------------------------------------
 
     def _where(self, setting: Setting) -> Where:
-        shells = self._services.ports.shells
-        project = setting.place.project
+        ports, project = self._services.ports, setting.place.project
         return Where(
             user_dir=setting.user_dir,
-            shell_dir=shells.start_of_next(self._owner.id, setting.shell_start),
-            home=self._services.ports.host.home,
+            shell_dir=next_start(ports, self._owner.id, setting.shell_start),
+            home=ports.host.home,
             scratch=setting.scratch,
             project_root=project.root if project is not None else None,
-            closed=closed_files(self._services.ports, setting),
+            closed=closed_files(ports, setting),
         )
 
     def _start(self, call: _Call, needs: CallNeeds | None) -> None:

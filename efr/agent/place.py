@@ -197,6 +197,15 @@ class Places:
             log.warning("%s does not answer; its instructions are not read", project.root)
             return ()
 
+    def looked_up(self, directory: str, find: Callable[[], str]) -> str:
+        """The directory that `find` makes of this one; itself when its file system does not answer
+        in time."""
+        try:
+            return self._look(directory, find)
+        except LookTimedOut:
+            log.warning("%s does not answer; it is taken as it was", directory)
+            return directory
+
     def is_at_or_above_home(self, path: str) -> bool:
         """Whether a directory holds home, in either form of home."""
         return any(holds(normal(path), home) for home in home_forms(self.home))

@@ -20,6 +20,7 @@ from efr.agent.frame import Frame, frame_of
 from efr.agent.history import History, base_tokens, context_of, read_history
 from efr.agent.instructions import news
 from efr.agent.place import Place
+from efr.agent.ports import Ports
 from efr.agent.preamble import LiveState, Move, render
 from efr.agent.queue import Prompt, Running
 from efr.agent.scratch import NoScratch, ensure_scratch
@@ -91,7 +92,7 @@ def set_out(
         user_dir=user_dir,
         context=prompt.context,
         lines=prompt.lines,
-        shell_dir=ports.shells.start_of_next(conversation_id, shell_start),
+        shell_dir=next_start(ports, conversation_id, shell_start),
         move=move,
         place=place,
         dotfiles=ports.places.dotfiles(),
@@ -117,6 +118,15 @@ def set_out(
         scratch=scratch,
         base_tokens=base_tokens(history, resolved.model.id),
         files=_files(services, turn_log, frame, where),
+    )
+
+
+def next_start(ports: Ports, conversation_id: str, start_dir: str) -> str:
+    """Where the conversation's next command starts. Waits for a file system, but not for ever."""
+    shell = ports.shells.peek(conversation_id)
+    known = start_dir if shell is None else shell.cwd
+    return ports.places.looked_up(
+        known, lambda: ports.shells.start_of_next(conversation_id, start_dir)
     )
 
 

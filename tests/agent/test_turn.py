@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from efr.agent.context import SUMMARY_HEAD, Context
 from efr.agent.instructions import FRESH_HEAD
+from efr.agent.place import LookTimedOut
 from efr.agent.ports import NoModelsYet
 from efr.config.schema import Conversation, Model, Settings
 from efr.providers import errors as provider
@@ -631,3 +633,24 @@ def test_the_history_of_a_turn_goes_with_it_and_waits_for_no_garbage_collector(
         gc.enable()
         gc.unfreeze()
     assert isinstance(end, ev.TurnCompleted if how == "completed" else ev.TurnFailed)
+
+
+def test_a_directory_on_a_dead_mount_holds_no_turn(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead = "/mnt/dead"
+
+    def look(what: str, fn: Callable[[], object]) -> object:
+        if what == dead:
+            raise LookTimedOut(what)
+        return fn()
+
+    def hangs(conversation_id: str, start_dir: str) -> str:
+        raise AssertionError("a look that nobody can end")
+
+    monkeypatch.setattr(world.agent._services.ports.places, "_look", look)
+    monkeypatch.setattr(world.shells, "start_of_next", hangs)
+    world.provider.answers(calls(*[ONE]), said("done"))
+    end = world.wait_end(world.send("go", pwd=dead).turn_id)
+    assert isinstance(end, ev.TurnCompleted)
+    assert "which is in that directory" in str(world.provider.requests[0].messages[-1])
