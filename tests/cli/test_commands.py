@@ -586,6 +586,7 @@ def test_settings(answered: Run, args: list[str], env: dict[str, str], lines: li
     [
         (["--model=nope"], "choose gpt-5.4, mini"),
         (["--effort=huge"], "choose low, high"),
+        (["--effort=../x", "--model=mini"], "choose one word in lower case"),
         (["--mode=full"], "choose manual, cautious, auto, or set permissions.allow_full"),
     ],
 )

@@ -19,6 +19,7 @@ from efr.cli.run import Run
 from efr.client.errors import ClientError
 from efr.config.effective import is_given
 from efr.config.errors import ConfigError
+from efr.config.forms import WORD
 from efr.config.load import load, parse, read_file
 from efr.config.schema import Settings
 from efr.text.visible import visible_line
@@ -104,6 +105,8 @@ def _effort(run: Run, asked: dict[str, str], known: _Known, model_id: str) -> Va
     efforts = model.efforts if model is not None else ()
     if "effort" in asked:
         _check("effort", asked["effort"], efforts)
+        if not efforts and not WORD.fits(asked["effort"]):  # nobody knows which ones there are
+            raise UsageError(f"unknown effort {asked['effort']!r}", fix=f"choose {WORD.must}")
         return Value("effort", asked["effort"], _source(run, "effort"), efforts)
     if known.config.model.effort is not None:
         return Value("effort", known.config.model.effort, known.path, efforts)
