@@ -60,7 +60,7 @@ Commands:
   version        Prints the build and the protocol.
   paths          Tells where efr keeps its files.
   project        Lists, adds and removes projects.
-  login, logout  Stores and forgets the key of a model API, or a subscription.
+  login, logout  Logs in to a model API or the OpenAI subscription; forgets the login.
   help           Shows this, or the part of one command.
 
 Options:

@@ -39,7 +39,10 @@ def main() -> None:
     try:
         said = docopt(__doc__, version=f"efrd {VERSION}")
     except DocoptExit as exc:
-        sys.stderr.write(f"{exc}\n")
+        from efr.text.visible import visible_line
+
+        given = visible_line(" ".join(sys.argv[1:]))
+        sys.stderr.write(f"efrd: these arguments do not fit: {given}\n{exc.usage.strip()}\n")
         sys.exit(EXIT_USAGE)
     gc.disable()  # while modules load there is nothing to collect, and looking for it takes long
     from efr.daemon.main import Flags, run  # rooms that the usage does not need

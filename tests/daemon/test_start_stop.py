@@ -257,9 +257,14 @@ def test_the_config_is_printed_beside_a_running_efrd(daemon: Daemon) -> None:
 )
 def test_the_usage_has_its_exit_codes(arguments: list[str], code: int) -> None:
     done = subprocess.run(
-        [sys.executable, str(ROOT / "efrd.py"), *arguments], capture_output=True, timeout=LIMIT_S
+        [sys.executable, str(ROOT / "efrd.py"), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
     )
     assert done.returncode == code
+    told = [f"efrd: these arguments do not fit: {arguments[0]}", "Usage:"] if code else []
+    assert done.stderr.splitlines()[:2] == told
 
 
 def test_the_projections_are_built_anew_by_hand(tmp_path: Path, daemon: Daemon) -> None:
