@@ -230,13 +230,36 @@ def test_no_possessive_groups() -> None:
     assert faults == []
 
 
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def _anchors(page: Path) -> set[str]:
+    heads = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
 def test_links_between_the_pages_lead_somewhere() -> None:
     faults = []
-    for page in [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]:
-        for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
-            if (
-                not target.startswith(("http://", "https://"))
-                and not (page.parent / target).exists()
-            ):
-                faults.append(f"{page.relative_to(ROOT)}: {target}")
+    for page in PAGES:
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+            name, _, anchor = link.partition("#")
+            target = page.parent / name if name else page
+            if link.startswith(("http://", "https://")):
+                continue
+            if not target.exists() or (anchor and anchor not in _anchors(target)):
+                faults.append(f"{page.relative_to(ROOT)}: {link}")
     assert faults == []
+
+
+def test_every_variable_is_told() -> None:
+    """But for those by which the picker of `efr` calls itself."""
+    told = "\n".join(page.read_text() for page in PAGES)
+    files = [*SOURCES, *(path for path in (ROOT / "efr" / "assets").rglob("*") if path.is_file())]
+    used = {
+        name
+        for path in files
+        if "__pycache__" not in path.parts
+        for name in re.findall(r"\bEFR_[A-Z_]*[A-Z]\b", path.read_text())
+    }
+    assert len(used) > 20
+    assert {name for name in used if name not in told} == {"EFR_PICKER", "EFR_PICKER_QUERY"}
