@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from efr.agent import conversation, loaded, turn_files
+from efr.agent import conversation, loaded, turn, turn_files
 from efr.base.roots import SOCKET_PATH_LIMIT
 from efr.config.schema import Shell, Snapshot
 from efr.daemon import attachments, heaps, main, subscriptions, upkeep, watches
@@ -63,6 +63,7 @@ def test_the_limits_are_those_of_the_code() -> None:
         "output that waits for one attached client": f"{attachments.STEPS} steps, "
         f"{attachments.WAITING // MIB} MiB",
         "recordings": f"{collect.AGE_LIMIT_US // DAY_US} days, {collect.SIZE_LIMIT >> 30} GiB",
+        "model calls of one turn": str(turn.MAX_CALLS),
         "a snapshot": f"{room.LIMIT_S:g} s; {Snapshot().max_files:,} files, `snapshot.max_files`",
         "a snapshot after an interrupt": f"{turn_files.HURRY_S:g} s",
         "snapshots": f"{Snapshot().keep_turns} turns of a conversation, "
