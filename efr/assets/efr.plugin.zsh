@@ -82,6 +82,14 @@ _efr_installed() {
   return 127
 }
 
+# The text without blanks around it. `%%[[:space:]]#` takes seconds for a pasted log.
+_efr_trim() {
+  emulate -L zsh -o extended_glob
+  local -a match mbegin mend
+  REPLY=
+  if [[ ${1##[[:space:]]#} == (#b)(*[^[:space:]])[[:space:]]# ]]; then REPLY=$match[1]; fi
+}
+
 # A JSON string; an empty second argument with -n gives null.
 _efr_json() {
   emulate -L zsh
@@ -192,7 +200,7 @@ _efr_do_send() {
   emulate -L zsh
   _efr_take "$@"
   local _efr_prompt=$REPLY
-  if [[ -z ${_efr_prompt//[[:space:]]/} ]]; then
+  if [[ $_efr_prompt != *[^[:space:]]* ]]; then
     print -ru2 -- 'usage: , <prompt>    (, alone, as a line of its own, toggles sticky mode)'
     return 2
   fi
@@ -207,7 +215,7 @@ _efr_do_new() {
   emulate -L zsh
   _efr_take "$@"
   local _efr_prompt=$REPLY
-  if [[ -n ${_efr_prompt//[[:space:]]/} ]]; then
+  if [[ $_efr_prompt == *[^[:space:]]* ]]; then
     _efr_start_new
     return
   fi
@@ -228,7 +236,7 @@ _efr_do_steer() {
   emulate -L zsh
   _efr_take "$@"
   local _efr_prompt=$REPLY
-  if [[ -z ${_efr_prompt//[[:space:]]/} ]]; then
+  if [[ $_efr_prompt != *[^[:space:]]* ]]; then
     print -ru2 -- 'usage: ,! <text for the running turn>'
     return 2
   fi
@@ -359,7 +367,7 @@ _efr_take_drafts() {
     zmodload -F zsh/files b:zf_rm
     local one=$(<$file)
     zf_rm -f $file
-    [[ -z ${one//[[:space:]]/} ]] || text+="${text:+$'\n'}$one"
+    [[ $one != *[^[:space:]]* ]] || text+="${text:+$'\n'}$one"
   done
   [[ -z $text ]] || print -rz -- ", $text"
 }
@@ -505,7 +513,7 @@ _efr_quote() {
     text=${text//\!/\\x21}
     REPLY="\$'${text//$'\n'/\\n}'"
   else
-    REPLY="'${1//\'/'\\''}'"
+    REPLY=${(qq)1}
   fi
 }
 
@@ -547,8 +555,8 @@ _efr_plan() {
   local command=$word
   [[ $word == $robot ]] && command=','
   (( ${_efr_text_words[(Ie)$command]} )) || return 0
-  local text=${line#$word}
-  text=${${text##[[:space:]]#}%%[[:space:]]#}
+  _efr_trim "${line#$word}"
+  local text=$REPLY
   if [[ -z $text ]]; then
     _efr_comments=off _efr_was_comments=$comments _efr_was_bang=$bang
     return 0
@@ -580,7 +588,7 @@ _efr_plan_sticky() {
   emulate -L zsh -o extended_glob
   REPLY=$1
   local line=$1 robot=$2
-  [[ -n ${line//[[:space:]]/} && $line != ,* && $line != ${robot}[[:space:]]* ]] || return 0
+  [[ $line == *[^[:space:]]* && $line != ,* && $line != ${robot}[[:space:]]* ]] || return 0
   if [[ $line == \!* ]]; then
     REPLY=${line#\!}
     return 0
@@ -688,7 +696,9 @@ _efr_accept_line() {
 
 _efr_keep_line() {
   emulate -L zsh -o extended_glob
-  local line=${${BUFFER##[[:blank:]]#}%%[[:blank:]]#}
+  [[ $BUFFER == [[:blank:]]#,* ]] || return 1
+  _efr_trim "$BUFFER"
+  local line=$REPLY
   if [[ $line == , ]] && whence -p efr >/dev/null; then
     BUFFER=
     _efr_toggle_sticky
