@@ -154,15 +154,49 @@ def tail_ends(words: Sequence[str]) -> bool:
     return all(_FROM_LINE.fullmatch(word) for word in words if word.startswith("+"))
 
 
+_SIGNATURE: Final = re.compile(r"%[-+ ]?G|%\(signature")
+
+
+def verifies_nothing(words: Sequence[str]) -> bool:
+    """git that shows no signature: it starts programs for one, and these may ask the network."""
+    return not any(map(_SIGNATURE.search, words))
+
+
+_FILTER: Final = (
+    "( ) ! = == != > < >= <= eq ne gt lt ge le not and or & && | || exclude excl state src dst"
+    " sport dport dev fwmark cgroup autobound all connected synchronized bucket big established"
+    " syn-sent syn-recv fin-wait-1 fin-wait-2 time-wait closed close-wait last-ack listening"
+    " listen closing inet inet6 tcp udp raw unix unix_dgram unix_stream unix_seqpacket packet"
+    " packet_raw packet_dgram netlink dccp sctp vsock vsock_stream vsock_dgram tipc xdp mptcp link"
+)
+_FILTER_WORDS: Final = frozenset(_FILTER.split())
+_ADDRESS_OR_PORT: Final = re.compile(
+    r":[a-z0-9*-]*"
+    r"|(?:\*|[0-9]{1,3}(?:\.[0-9]{1,3}){0,3}|\[[0-9a-fA-F:]*\])(?:/[0-9]+)?(?::[0-9*]*)?"
+)
+
+
+def filter_names_no_host(words: Sequence[str]) -> bool:
+    """ss whose filter holds words of its own, addresses and ports: it looks other names up."""
+    parts = [part for word in words if not word.startswith("-") for part in word.split()]
+    return all(
+        piece in _FILTER_WORDS or _ADDRESS_OR_PORT.fullmatch(piece)
+        for part in parts
+        for piece in part.split(",")
+    )
+
+
 # A pattern character in a word changes nothing for these.
-TAKES_PATTERNS: Final = frozenset(("tail_ends",))
+TAKES_PATTERNS: Final = frozenset(("tail_ends", "verifies_nothing"))
 
 Check = Callable[[Sequence[str]], bool]  # of the words after the program
 CHECKS: Final[Mapping[str, Check]] = {
     "date_prints": date_prints,
+    "filter_names_no_host": filter_names_no_host,
     "names_unit": names_unit,
     "printf_plain": printf_plain,
     "ref_names": ref_names,
     "sed_print_only": sed_print_only,
     "tail_ends": tail_ends,
+    "verifies_nothing": verifies_nothing,
 }

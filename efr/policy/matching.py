@@ -174,9 +174,7 @@ def matches_command(resource: CommandIs, command: SimpleCommand, start: Start) -
     args = resource.args
     if len(words) < len(args) or not all(map(_is_one_of, words, args)):
         return False
-    if resource.forbid and any(
-        is_forbidden(word, one) for word in words for one in resource.forbid
-    ):
+    if resource.forbid and _holds_forbidden(words, resource.forbid):
         return False
     if not _in_bounds(resource, words[len(args) :]):
         return False
@@ -210,6 +208,15 @@ def _in_bounds(resource: CommandIs, words: Sequence[str]) -> bool:
         and (resource.max_operands is None or operands <= resource.max_operands)
         and (resource.max_options is None or options <= resource.max_options)
     )
+
+
+def _holds_forbidden(words: Sequence[str], entries: Sequence[str]) -> bool:
+    """Whether one stands on the line; a word behind `--` is no option whatever it starts with."""
+    if any(is_forbidden(word, entry) for word in words for entry in entries):
+        return True
+    behind = words[words.index("--") + 1 :] if "--" in words else ()
+    loose = [entry for entry in entries if not entry.startswith("-")]
+    return any(entry in word for word in behind for entry in loose)
 
 
 def is_forbidden(word: str, entry: str) -> bool:

@@ -46,7 +46,10 @@ FIRST_ROW: Final = len(_CAUTIOUS)
 # an option's value; env and printenv are missing because they print tokens; `tail -f`, `tail +1f`
 # and their like never end; `cd old new` edits $PWD; printf evaluates numbers as arithmetic;
 # --files0-from and `file -f` read what another file names; zsh evaluates the value of `stat -A`;
-# `hostname -f`, `lspci -q` and `ss -r` ask a name server; `date 01020304` sets the clock.
+# `hostname -f`, `lspci -q`, `ss -r` and a host in a filter of `ss` ask a name server;
+# `date 01020304` sets the clock; `free -c` goes on; `sort -T` writes; `-M` and `--image` open
+# another system; git starts a program for its help, a signature (which may fetch a key) and
+# `--ext-diff`.
 _ROWS: Final = """
 ls
 pwd
@@ -61,7 +64,7 @@ df
 lsblk
 blkid ! -g --garbage-collect -c --cache-file
 findmnt ! -p --poll
-free ! -s --seconds
+free ! -s --seconds -c --count
 uptime
 uname
 whoami
@@ -86,7 +89,7 @@ egrep
 fgrep
 diff
 cmp
-sort ! -o --output --compress-program --files0-from
+sort ! -o --output --compress-program --files0-from -T --temporary-directory
 uniq max=1
 cut
 tr
@@ -95,7 +98,7 @@ jq ! -i --in-place -f --from-file -L --library-path env ENV include import
 ps ! e -e --format
 ps [-e|-ef|-eF|-ely|-eLf|-ejH] max=0 opt=0
 pgrep
-ss ! -K --kill -D --diag -E --events -r --resolve
+ss ! -K --kill -D --diag -E --events -r --resolve -F --filter check=filter_names_no_host
 ip [addr|address|a] max=0
 ip [addr|address|a] [show|list]
 ip [route|r] max=0
@@ -103,20 +106,27 @@ ip [route|r] [show|list]
 ip [link|l] max=0
 ip [link|l] [show|list]
 journalctl ! --vacuum* --rotate --flush --sync --relinquish-var --smart-relinquish-var \
---setup-keys --update-catalog --cursor-file -f --follow
-systemctl [status|list-units|list-unit-files|is-active|is-enabled|is-failed|cat] ! -H --host
+--setup-keys --update-catalog --cursor-file -f --follow -M --machine --image*
+systemctl [status|list-units|list-unit-files|is-active|is-enabled|is-failed|cat] ! -H --host \
+-M --machine --image*
 systemctl [--user] [status|list-units|list-unit-files|is-active|is-enabled|is-failed|cat] ! -H \
---host
-systemctl [show] ! -H --host -p -P --property min=1 check=names_unit
-systemctl [--user] [show] ! -H --host -p -P --property min=1 check=names_unit
-git [status|diff|log|show|rev-parse|ls-files|blame] ! --output
-git [--no-pager] [status|diff|log|show|rev-parse|ls-files|blame] ! --output
+--host -M --machine --image*
+systemctl [show] ! -H --host -p -P --property -M --machine --image* \
+min=1 check=names_unit
+systemctl [--user] [show] ! -H --host -p -P --property -M --machine --image* \
+min=1 check=names_unit
+git [status|diff|log|show|rev-parse|ls-files|blame] ! --output --help --ext-diff \
+--show-signature check=verifies_nothing
+git [--no-pager] [status|diff|log|show|rev-parse|ls-files|blame] ! --output --help --ext-diff \
+--show-signature check=verifies_nothing
 git [branch] ! -d -D --delete -m -M --move -c -C --copy -f --force -u --set-upstream-to \
---unset-upstream --edit-description -t --track --no-track --create-reflog max=0
+--unset-upstream --edit-description -t --track --no-track --create-reflog \
+--help max=0 check=verifies_nothing
 git [--no-pager] [branch] ! -d -D --delete -m -M --move -c -C --copy -f --force -u \
---set-upstream-to --unset-upstream --edit-description -t --track --no-track --create-reflog max=0
-git [remote] max=0
-git [--no-pager] [remote] max=0
+--set-upstream-to --unset-upstream --edit-description -t --track --no-track --create-reflog \
+--help max=0 check=verifies_nothing
+git [remote] ! --help max=0
+git [--no-pager] [remote] ! --help max=0
 pacman [-Q*|--query]
 pacman [-Ss|-Ssq|-Sqs|-Si|-Sii] ! -y -u -w -c --refresh --sysupgrade --downloadonly --clean
 lspci ! -q -Q -A -H -M -O

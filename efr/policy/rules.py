@@ -109,6 +109,8 @@ _ONLY_FOR: Final = {
     "date_prints": "date",
     "names_unit": "systemctl",
     "tail_ends": "tail",
+    "filter_names_no_host": "ss",
+    "verifies_nothing": "git",
 }
 
 

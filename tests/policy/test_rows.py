@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from efr.policy.checks import date_prints, printf_plain, sed_print_only
+from efr.policy.checks import (
+    date_prints,
+    filter_names_no_host,
+    printf_plain,
+    sed_print_only,
+)
 from efr.policy.matching import Start, is_forbidden, machine_policy, matches_command, takes_patterns
 from efr.policy.paths import view
 from efr.policy.reader import SimpleCommand, read_line
@@ -98,6 +103,37 @@ def test_the_numbers_are_those_of_the_documents() -> None:
         ("hostname --all-fqdns", None),
         ("git status", 66),
         ("git --no-pager status", 67),
+        ("git log --help", None),
+        ("git status --hel", None),
+        ("git log --show-signature", None),
+        ("git --no-pager show --show-sig", None),
+        ("git log '--format=%h %G?'", None),
+        ("git show '--pretty=%+GS'", None),
+        ("git log '--format=%h %s' src*", 66),
+        ("git branch '--format=%(signature:grade)'", None),
+        ("git branch '--format=%(refname)'", 68),
+        ("git log -p --ext-diff", None),
+        ("free -m", 21),
+        ("free -c 9", None),
+        ("free --co=9", None),
+        ("sort -t: -k2 x", 45),
+        ("sort -T /etc x", None),
+        ("sort --temp=/etc x", None),
+        ("journalctl -b -u x", 61),
+        ("journalctl --image=x", None),
+        ("journalctl -M x", None),
+        ("systemctl status --image=x", None),
+        ("systemctl --user status -M root@.host", None),
+        ("systemctl show --machine=x y", None),
+        ("jq .a x", 50),
+        ("jq -- .a x", 50),
+        ("jq -n -- '-1, env'", None),
+        ("jq -n -- '-($ENV|length)'", None),
+        ("ss -tlnp", 54),
+        ("ss -tlnp -A tcp,udp -f inet6 state established", 54),
+        ("ss -tan dst x.example", None),
+        ("ss -tF x", None),
+        ("ss --fil=x", None),
         ("git branch", 68),
         ("git branch -- x", None),
         ("pacman -Qdt", 72),
@@ -202,6 +238,30 @@ def test_printf(words: list[str], plain: bool) -> None:
 )
 def test_sed(words: list[str], only_prints: bool) -> None:
     assert sed_print_only(words) == only_prints
+
+
+@pytest.mark.parametrize(
+    ("words", "is_local"),
+    [
+        ("", True),
+        ("state established", True),
+        ("tcp,udp", True),
+        ("sport = :443", True),
+        ("( dport = :https or sport = :22 )", True),
+        ("not dst 10.0.0.0/8", True),
+        ("src 127.0.0.1:8000", True),
+        ("dst [fe80::1]:22", True),
+        ("dst secret.example", False),
+        ("dst=secret.example", False),
+        ("dst dead:80", False),
+        ("src name:22", False),
+        ("dst 1.2.3.4.", False),
+        ("dst 1.2.3.4.5", False),
+    ],
+)
+def test_a_filter_of_ss_names_no_host(words: str, is_local: bool) -> None:
+    assert filter_names_no_host(words.split()) is is_local
+    assert filter_names_no_host([f"( {words} )"]) is is_local
 
 
 def test_a_long_script_of_blanks_is_read_once() -> None:
