@@ -27,7 +27,7 @@ from efr.policy.findings import (
     rule_reason,
 )
 from efr.policy.lines.inner import all_programs, base_name
-from efr.policy.matching import Numbered, Policy, Start, matches_command
+from efr.policy.matching import Numbered, Policy, Start, matches_rule
 from efr.policy.needs import CallNeeds, Cause, Effect
 from efr.policy.privilege import PRIVILEGED, WRAPPERS, privileged_in, privileged_in_text
 from efr.policy.reader import RESERVED, SimpleCommand, Unreadable, Word, read_line
@@ -166,10 +166,9 @@ def _last(
 ) -> Numbered | None:
     """The last rule that matches a command; a privileged one matches no resource of a command."""
     for one in policy.of_program(command.program):
-        resource = one.rule.resource
-        if not isinstance(resource, CommandIs):
+        if not isinstance(one.rule.resource, CommandIs):
             return one
-        if not privileged and matches_command(resource, command, start):
+        if not privileged and matches_rule(one.rule, command, start):
             return one
     return None
 
@@ -224,23 +223,24 @@ def _inside(line: Line, subject: str, turn: Turn) -> Iterator[Finding]:
     policies = [policy for policy in (turn.machine, turn.conversation) if policy.tightens]
     if not policies:
         return
+    start = line.start
     for words in all_programs(line.text, turn.view.home):
         given = [Word(word.text, word.pattern_at is not None) for word in words]
         for program in dict.fromkeys((words[0].text, base_name(words[0].text))):
             command = SimpleCommand((Word(program), *given[1:]))
             for policy in policies:
-                rule = _last_named(command, line.start, policy)
+                rule = _last_named(command, start, policy)
                 if rule is not None and rule.effect >= Effect.ASK:
                     text = f"{subject}\n{part(command)}"
                     asks = turn.mode == "manual" and rule.effect == Effect.ASK
                     reason = MANUAL if asks else rule_reason(rule)
                     yield Finding(rule.effect, text, reason, rule_cause(rule))
+        start = line.nowhere if base_name(words[0].text) in _MOVES else start
 
 
 def _last_named(command: SimpleCommand, start: Start, policy: Policy) -> Numbered | None:
     for one in reversed(policy.programs.get(command.program, ())):
-        resource = one.rule.resource
-        if isinstance(resource, CommandIs) and matches_command(resource, command, start):
+        if matches_rule(one.rule, command, start):
             return one if one.layer != "built_in" else None
     return None
 
@@ -292,7 +292,7 @@ def _network_rule(command: SimpleCommand, start: Start, turn: Turn) -> Numbered 
             return one
         if privileged or resource.program != command.program:
             continue
-        if matches_command(resource, command, start):
+        if matches_rule(one.rule, command, start):
             return one
     return None
 

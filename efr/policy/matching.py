@@ -6,9 +6,10 @@ decision looks only at rules that can match. The last match wins; that is decide
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -18,6 +19,9 @@ from efr.policy.paths import PathView, holds
 from efr.policy.reader import SimpleCommand
 from efr.policy.rows import BUILT_IN, Mode
 from efr.policy.rules import ClassIs, CommandIs, PathClass, Resource, Rule, Under
+from efr.policy.words import Word
+
+_PATTERN: Final = re.compile(r"[*?\[~^#]")
 
 Layer = Literal["built_in", "user", "conversation"]
 
@@ -166,8 +170,54 @@ class Start(Struct, frozen=True):
         return self.view.scratch if place == "scratch" else self.view.expanded(place)
 
 
+def matches_rule(rule: Rule, command: SimpleCommand, start: Start) -> bool:
+    """Whether a rule's resource is this command; the program's name is known to be the same.
+
+    What asks or denies also holds where the command only may be meant.
+    """
+    if not isinstance(rule.resource, CommandIs):
+        return False
+    tightens = EFFECTS[rule.effect] >= Effect.ASK
+    return (_may_be if tightens else matches_command)(rule.resource, command, start)
+
+
+def _may_be(resource: CommandIs, command: SimpleCommand, start: Start) -> bool:
+    """Whether the command may be what the resource means: with options before its verb, with names
+    in the place of a pattern, behind a command that moves."""
+    words = command.words[1:]
+    if resource.under is not None and start.forms and not start.is_under(resource.under):
+        return False
+    ends = [at + len(resource.args) for at in _verbs(resource.args, words)]
+    texts = [word.text for word in words]
+    if not ends or (resource.forbid and _holds_forbidden(texts, resource.forbid)):
+        return False
+    if any(word.pattern for word in words):
+        return True
+    fits = any(_in_bounds(resource, texts[end:]) for end in ends)
+    return fits and (resource.check is None or CHECKS[resource.check](texts))
+
+
+def _verbs(args: Sequence[str], words: Sequence[Word]) -> Iterator[int]:
+    """Where the arguments of a rule may stand; behind an option nobody knows what its value is."""
+    is_option = bool(args) and any(one.startswith("-") for one in args[0].split("|"))
+    last = len(words) - len(args)
+    for at in range(last + 1):
+        if at and not (is_option or words[0].text.startswith(("-", "+"))):
+            return
+        if all(map(_may_be_one_of, words[at : at + len(args)], args)):
+            yield at
+
+
+def _may_be_one_of(word: Word, alternatives: str) -> bool:
+    if not word.pattern:
+        return _is_one_of(word.text, alternatives)
+    start = _PATTERN.split(word.text, maxsplit=1)[0]
+    plain = (one.removesuffix("*") for one in alternatives.split("|"))
+    return any(one.startswith(start) or start.startswith(one) for one in plain)
+
+
 def matches_command(resource: CommandIs, command: SimpleCommand, start: Start) -> bool:
-    """Whether the resource is this command; the program's name is known to be the same."""
+    """Whether the resource surely is this command; the program's name is known to be the same."""
     if any(word.pattern for word in command.words) and not takes_patterns(resource):
         return False
     words = [word.text for word in command.words[1:]]
