@@ -18,8 +18,9 @@ def make_usable() -> None:
     """Opens what is closed on the null device; lets no character stop the output."""
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _open_closed()
-    if sys.stdout.encoding.lower() not in {"utf-8", "utf8"}:  # a locale of another charset
-        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
+    for stream in (sys.stdout, sys.stderr):
+        if stream.encoding.lower() not in {"utf-8", "utf8"}:  # a locale of another charset
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
 
 
 def _open_closed() -> None:

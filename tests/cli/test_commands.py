@@ -241,6 +241,11 @@ def test_a_locale_of_another_charset_stops_no_output(tmp_path: Path) -> None:
 
     assert printed_to("paths", f">{out}", env) == (0, "")
     assert f"{tmp_path}/?/config".encode() in out.read_bytes()
+    code, told = printed_to("paths", "", env | {"EFR_HOME": "○"})
+    assert (code, told.splitlines()[0]) == (
+        3,
+        "efr: EFR_HOME is '?'; set EFR_HOME to an absolute path",
+    )
 
 
 def test_version_names_build_and_protocol(run: Run) -> None:
