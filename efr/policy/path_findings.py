@@ -11,7 +11,8 @@ from typing import Final
 from efr.policy.findings import Finding, Turn, asked, rule_cause, rule_reason
 from efr.policy.matching import Numbered, PathTarget, matches_path, names_secrets
 from efr.policy.needs import Access, Cause, Effect, PathUse
-from efr.policy.paths import CLASS_WORDS
+from efr.policy.paths import CLASS_WORDS, is_above
+from efr.policy.rules import Under
 from efr.text.visible import visible_line
 
 _ACCESS: Final[dict[Access, str]] = {
@@ -150,7 +151,33 @@ def _below(target: PathTarget, turn: Turn, shown: str) -> tuple[str, Cause] | No
     if view.shows_processes(target.path) or not _all_opened(target, turn):
         return f"a secret lies below {shown}", Cause("reaches_secret")
     seal = view.seal_below(target.path) if target.access == "write" else None
-    return None if seal is None else (f"{seal} lie below {shown}", Cause("reaches_config"))
+    if seal is not None:
+        return f"{seal} lie below {shown}", Cause("reaches_config")
+    rule = _closed_below(target, turn)
+    return None if rule is None else (f"{rule_reason(rule)} below {shown}", rule_cause(rule))
+
+
+def _closed_below(target: PathTarget, turn: Turn) -> Numbered | None:
+    """The rule of a person that asks or denies for a place strictly below, if one does."""
+    for one in (*turn.machine.paths, *turn.conversation.paths):
+        if one.layer == "built_in" or one.effect < Effect.ASK:
+            continue
+        root = _root(one, turn)
+        if root is None or not is_above(target.path, root):
+            continue
+        place = PathTarget(root, target.access, turn.view.class_of(root))
+        effect, rule = _by_rules(place, turn)
+        if effect >= Effect.ASK and rule is not None and rule.layer != "built_in":
+            return rule
+    return None
+
+
+def _root(one: Numbered, turn: Turn) -> str | None:
+    """The place that a rule is about, when it is one."""
+    resource = one.rule.resource
+    if isinstance(resource, Under):
+        return turn.view.expanded(resource.path)
+    return turn.view.project_root if resource == "project" else None
 
 
 def _all_opened(target: PathTarget, turn: Turn) -> bool:
