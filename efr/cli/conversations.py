@@ -24,13 +24,7 @@ def resolve(connection: Connection, wanted: str) -> t.ConversationSummary:
 
     Raises CommandError when there is none, UsageError when several match or it is too short.
     """
-    start = wanted.lower()
-    if not _START.fullmatch(start):
-        raise UsageError(f"'{visible_line(wanted)}' is no conversation id", fix="efr history")
-    if len(start) < LEAST:
-        raise UsageError(
-            f"'{wanted}' is too short for a conversation id", fix=f"give {LEAST} characters or more"
-        )
+    start = start_of_id(wanted, "conversation")
     found = [row for row in every(connection) if row.id.startswith(start)]
     if not found:
         raise CommandError(f"no conversation starts with {wanted}", fix="efr history")
@@ -39,6 +33,17 @@ def resolve(connection: Connection, wanted: str) -> t.ConversationSummary:
             f"{len(found)} conversations start with {wanted}", fix="give more of the id"
         )
     return found[0]
+
+
+def start_of_id(wanted: str, what: str) -> str:
+    """What may be an id or the start of one, as ids are written. Raises UsageError."""
+    start = wanted.lower()
+    if not _START.fullmatch(start):
+        raise UsageError(f"'{visible_line(wanted)}' is no {what} id", fix="efr history")
+    if len(start) < LEAST:
+        fix = f"give {LEAST} characters or more"
+        raise UsageError(f"'{wanted}' is too short for a {what} id", fix=fix)
+    return start
 
 
 def every(connection: Connection) -> Iterator[t.ConversationSummary]:

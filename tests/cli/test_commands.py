@@ -931,3 +931,18 @@ def test_paths_that_nobody_may_look_at(run: Run, tmp_path: Path) -> None:
     assert (code, err) == (0, "")
     assert [line.rpartition("  ")[2] for line in out.splitlines()] == ["no access"] * 8
     assert as_json["data"]["exists"] is False
+
+
+def test_the_start_of_a_turn_id_drives_no_terminal(answered: Run) -> None:
+    newest: Answer = (
+        "conversations.list",
+        {"limit": 1},
+        {"conversations": [summary(CONVERSATION, "t")]},
+    )
+    for given, told in (
+        ("\x1b[2J", "'␛[2J' is no turn id"),
+        ("ab", "'ab' is too short for a turn"),
+    ):
+        code, _, err = answered("diff", f"--turn={given}", answers=[newest])
+        assert (code, "\x1b" in err) == (2, False)
+        assert told in err

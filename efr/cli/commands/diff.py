@@ -7,7 +7,7 @@ from typing import Any
 
 from efr.cli import handover
 from efr.cli.asker import asker_of
-from efr.cli.conversations import LEAST, here, resolve
+from efr.cli.conversations import here, resolve, start_of_id
 from efr.cli.dialog import open_connection
 from efr.cli.errors import DONE, CommandError, UsageError
 from efr.cli.printing import print_json, print_lines
@@ -50,14 +50,12 @@ def _turn(run: Run, connection: Connection, tty: str) -> dict[str, Any]:
     found = resolve(connection, named) if named else here(run, connection, tty)
     members: dict[str, Any] = {"conversation_id": found.id}
     if wanted:
-        members["turn_id"] = _whole(connection, found.id, wanted.lower())
+        members["turn_id"] = _whole(connection, found.id, start_of_id(wanted, "turn"))
     return members
 
 
 def _whole(connection: Connection, conversation_id: str, start: str) -> str:
     """The one turn of the conversation whose id is or starts so."""
-    if len(start) < LEAST:
-        raise UsageError(f"{start!r} is no turn id", fix=f"give {LEAST} characters or more")
     found: set[str] = set()
     cursor: str | None = None
     while True:
