@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -141,6 +142,12 @@ def test_what_a_hello_announces_is_answered_and_nothing_else_is(daemon: Daemon) 
         key for key in keys if all(m in SERVED for m in METHODS if METHODS[m].capability == key)
     }
     assert keys & announced.keys() == built | {"admin"}
+
+
+def test_the_page_names_what_is_not_built() -> None:
+    page = (ROOT / "docs" / "protocol.md").read_text()
+    told = page.split("This build does not serve yet: ")[1].split("\n\n")[0]
+    assert set(re.findall(r"`([^`]+)`", told)) == set(METHODS) - set(SERVED) - {"hello"}
 
 
 @pytest.mark.parametrize("name", sorted(set(METHODS) - set(SERVED) - {"hello"}))
