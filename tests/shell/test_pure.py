@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from efr.shell.contract import InputState, ShellCall
 from efr.shell.environment import hidden_environment
@@ -24,7 +27,7 @@ from efr.shell.typed import (
     typed_line,
 )
 from efr.shell.waits import InputTracker, decide
-from efr.shell.words import starts_shell
+from efr.shell.words import split_words, starts_shell
 
 NONCE = "n" * 32
 
@@ -242,6 +245,27 @@ def test_words_that_start_a_shell(line: str, starts: bool) -> None:
 def test_wrappers_are_followed_to_a_depth() -> None:
     assert starts_shell("env " * 7 + "bash")
     assert not starts_shell("env " * 9 + "bash")
+
+
+def _shlex(line: str) -> list[str] | None:
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|()<>")
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        return list(lexer)
+    except ValueError:
+        return None
+
+
+@given(st.text(st.sampled_from("ab \t\n'\"\\;&|()<>#=$\x0b\xa0é"), max_size=12))
+def test_words_are_those_of_the_standard_library(line: str) -> None:
+    assert split_words(line) == _shlex(line)
+
+
+@pytest.mark.parametrize("line", ["x" * 900_000, "echo '" + "a b " * 200_000 + "'"])
+def test_a_line_as_long_as_one_may_be_is_read_in_time(line: str) -> None:
+    assert split_words(line) == [part.strip("'") for part in line.split(" ", 1)]
+    assert not starts_shell(line)
 
 
 COOKED, HIDDEN, RAW = Modes(True, True), Modes(True, False), Modes(False, False)
