@@ -195,12 +195,14 @@ class _Splitter:
         touches = self._text[self._at + 1 : self._at + 2] not in ("", *_BEFORE_BRACE)
         is_file = command.target != "words"
         is_word = is_file if word is None else sign == "{" or word.depth > 0 or touches
-        if not is_word and not (touches and command.words):
+        goes_on = bool(command.words or (sign == "{" and command.kept))
+        if not is_word and not (touches and goes_on):
             self._end_command(LineWord(sign))
         elif sign == "}":
             self._word().add_brace(Brace.CLOSE)
         else:
-            if not is_file and command.may_begin_group():
+            begins = word is None and not command.words
+            if not is_file and (begins or command.may_begin_group()):
                 self._read_again(self._text[self._at + 1 :], is_document=False)
             self._word().add_brace(Brace.OPEN)
         self._at += 1

@@ -73,6 +73,8 @@ def test_commands(line: str, expected: list[list[str]]) -> None:
         ("for f (a b) rm x", [["for", "f"], ["a", "b"], ["rm", "x"],
                               ["for", "f", "", "rm", "x"]]),
         # braces that may be a group as well
+        ("cat { {~/a,b}", [["cat"], [f"{HOME}/a,b"], [f"{HOME}/a,b}}"], [f"{HOME}/a", "b"],
+                           ["cat", "{", f"{HOME}/a", "b"]]),
         ("{ls a}", [["ls", "a"], ["ls", "a}"]]),
         ("ls a}b }c d", [["ls", "a}b", "}c", "d"]]),
         ("ls a}; cd b", [["ls", "a"], ["ls", "a}"], ["cd", "b"]]),
