@@ -197,11 +197,11 @@ def test_the_product_speaks_of_itself_alone() -> None:
     """No path of a build machine, no note to its makers."""
     words = re.compile(r"/work/|\bTODO\b|\bFIXME\b|\bXXX\b|issue #?\d|NotImplementedError")
     folders = ("efr", "docs", "sql", "scripts", "bench", "tests")
+    kinds = {".py", ".md", ".sql", ".zsh", ".service", ".toml", ".lock", ""}
     files = [
         p
-        for folder in folders
-        for p in (ROOT / folder).rglob("*")
-        if p.suffix in {".py", ".md", ".sql", ".zsh", ".service"} and p != Path(__file__)
+        for p in [*ROOT.iterdir(), *(p for f in folders for p in (ROOT / f).rglob("*"))]
+        if p.is_file() and p.suffix in kinds and p != Path(__file__)
     ]
     faults = [
         f"{path.relative_to(ROOT)}:{number}"
