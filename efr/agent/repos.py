@@ -12,6 +12,7 @@ Sources: gitrepository-layout(5), git-worktree(1), git(1) on GIT_CEILING_DIRECTO
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 import stat
 from collections.abc import Iterator, Sequence
@@ -120,8 +121,20 @@ def is_git_dir(path: str) -> bool:
 
 def in_repository(path: str) -> bool:
     """Whether a path is a folder where git keeps a repository, or lies in one; of any name, as in
-    a project with a `.bare` beside its work trees. Never raises."""
-    return any(map(is_git_dir, _upwards(path)))
+    a project with a `.bare` beside its work trees. Never raises.
+
+    Files alone can make a folder one, in any order, and git then runs what its `config` says. None
+    goes without a `HEAD`, so that one counts, and everything in a folder that has one.
+    """
+    return posixpath.basename(path).casefold() == "head" or any(map(_has_head, _upwards(path)))
+
+
+def _has_head(path: str) -> bool:
+    try:
+        _head_ref(path)
+    except (NotUsable, OSError, ValueError):  # the last: no path can have that name
+        return False
+    return True
 
 
 def local_config(git_dir: str) -> dict[str, str]:

@@ -157,7 +157,7 @@ class PathView(Struct, frozen=True, dict=True):  # a dict for what is cached
         if self._is_secret(path):
             return "secrets"
         found = self._plain_class(path)
-        inside_git = in_repository or ".git" in path.split("/")
+        inside_git = in_repository or ".git" in path.lower().split("/")  # on any file system
         return "user_config" if inside_git and found in ("scratch", "user_data") else found
 
     def expanded(self, path: str) -> str:

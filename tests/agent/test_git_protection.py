@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from pathlib import Path
 
 import pytest
 
 from efr.agent.permission import _looked_up
-from efr.agent.repos import in_repository
+from efr.agent.repos import in_repository, is_git_dir
 from efr.policy.engine import decide
 from efr.policy.needs import CallNeeds, PathUse, Place
 from tests.agent.test_repos import committed, git
@@ -54,13 +55,36 @@ def test_a_link_into_it_and_a_folder_that_is_still_missing_count_too(project: Pa
     assert write(project / "main" / ".." / ".bare" / "new" / "x", project) == "ask"
 
 
+def test_no_files_make_a_repository_without_a_question(project: Path) -> None:
+    """In whatever order they are written, git takes the folder for one only behind a question."""
+    files = {
+        "config": f"[core]\n\tbare = false\n\tworktree = ..\n\tfsmonitor = touch {project}/ran\n",
+        "objects/x": "",
+        "refs/x": "",
+        "HEAD": "ref: refs/heads/main\n",
+    }
+    for number, order in enumerate(itertools.permutations(files)):
+        folder = project / f"x{number}"
+        answers = []
+        for name in order:
+            answers.append(write(folder / name, project))
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(files[name])
+        assert is_git_dir(str(folder))
+        assert "ask" in answers
+    assert write(project / "src" / "head", project) == "ask"  # the same on some file systems
+    assert write(project / "src" / ".GIT", project) == "ask"
+    assert write(project / "src" / "head.py", project) == "allow"
+
+
 def test_what_has_no_shape_of_a_repository_is_none(tmp_path: Path) -> None:
     folder = tmp_path / "x"
     folder.mkdir()
-    (folder / "HEAD").write_text("ref: refs/heads/main\n")
     assert not in_repository(str(folder / "config"))
+    (folder / "HEAD").write_text("no ref\n")
+    assert not in_repository(str(folder / "config"))
+    (folder / "HEAD").write_text("ref: refs/heads/main\n")
+    assert in_repository(str(folder / "config"))
     os.mkfifo(folder / "commondir")  # git would wait for it; a decision does not
-    for name in ("objects", "refs"):
-        (folder / name).mkdir()
     assert in_repository(str(folder / "config"))
     assert not in_repository("\0")
