@@ -92,5 +92,5 @@ install: ## install efr and efrd for this user, with pipx or uv
 	elif command -v pipx >/dev/null 2>&1; then pipx install --force .; \
 	else echo "please install pipx or uv first" >&2; exit 1; fi
 
-clean: ## remove what the targets above made
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+clean: ## remove what the targets above made, but no database
+	rm -rf $(VENV) .venv-local-model .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
