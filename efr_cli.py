@@ -99,7 +99,7 @@ import os
 import sys
 
 from efr.base.ctrl_c import end_at_once
-from efr.cli.streams import drop_stdout, is_full, make_usable
+from efr.base.streams import drop_stdout, is_full, make_usable
 
 TYPE_CHECKING = False  # as `typing` has it, which takes long to load: Ctrl+C raises until `main`
 if TYPE_CHECKING:

@@ -25,13 +25,15 @@ import os
 import sys
 
 from efr.base.ctrl_c import end_at_once
+from efr.base.streams import drop_stdout, is_full, make_usable
 
-EXIT_USAGE = 2
+EXIT_FAILED, EXIT_USAGE = 1, 2
 
 
 def main() -> None:
     """The console script `efrd`."""
     end_at_once()  # until the daemon has something to stop
+    make_usable()
     from docopt import DocoptExit, docopt
 
     from efr.base.version import VERSION
@@ -55,7 +57,21 @@ def main() -> None:
         print_config=said["--print-config"],
         rebuild_projections=said["--rebuild-projections"],
     )
-    sys.exit(run(flags, dict(os.environ)))
+    try:
+        code = run(flags, dict(os.environ))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        if not flags.print_config:
+            raise
+        drop_stdout()
+        code = 0  # the reader has seen enough
+    except OSError as error:
+        if not flags.print_config or not is_full(error):
+            raise
+        sys.stderr.write(f"efrd: the output cannot be written: {error.strerror}\n")
+        drop_stdout()
+        code = EXIT_FAILED
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -435,3 +436,25 @@ def follow_to_end(client: RawClient, sent: dict[str, object]) -> list[str]:
         assert frame.get("id") == request, frame
         kinds.append(frame["item"]["event"]["kind"])
     return kinds
+
+
+def test_closed_standard_streams_stop_no_start(tmp_path: Path) -> None:
+    with Daemon(tmp_path, streams="<&- >&- 2>&-") as daemon:
+        ends = [os.readlink(f"/proc/{daemon.pid}/fd/{number}") for number in range(3)]
+        assert ends == ["/dev/null"] * 3
+        with daemon.client() as client:
+            assert client.call("admin.status")["pid"] == daemon.pid
+
+
+@pytest.mark.parametrize(
+    ("where", "code", "told"),
+    [
+        ("> /dev/full", 1, "efrd: the output cannot be written: No space left on device\n"),
+        (">&-", 0, ""),
+    ],
+)
+def test_settings_printed_where_nothing_can_be_written(
+    tmp_path: Path, where: str, code: int, told: str
+) -> None:
+    with closing(Daemon(tmp_path, flags=["--print-config"], streams=where)) as daemon:
+        assert daemon.run_to_end() == (code, told)

@@ -54,13 +54,16 @@ class Daemon:
         settings: str = DEMO,
         env: Mapping[str, str] | None = None,
         flags: Sequence[str] = (),
+        streams: str = "",
     ) -> None:
+        """`streams`: redirections of a shell for the process, such as `<&-`."""
         self.folder = folder
         self.home = folder / "home"
         self.home.mkdir(parents=True, exist_ok=True)
         self._short = Path(tempfile.mkdtemp(prefix="efr-", dir="/tmp"))
         self.log_file = folder / "efrd.log"
         self.flags = list(flags)
+        self.streams = streams
         self.env = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
@@ -121,6 +124,8 @@ class Daemon:
         self._notify.bind(str(notify))
         env = {**self.env, "NOTIFY_SOCKET": str(notify)}
         command = [sys.executable, str(ROOT / "efrd.py"), *self.flags]
+        if self.streams:
+            command = ["sh", "-c", f'exec "$@" {self.streams}', "sh", *command]
         with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(
                 [*_LAUNCH, *command],
