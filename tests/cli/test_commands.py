@@ -618,9 +618,12 @@ def test_settings_of_the_file_name_it(answered: Run, fake: FakeDaemon) -> None:
     assert out.splitlines()[0].startswith(f"mode = cautious  # {file}; "), "as the file says"
     assert err.startswith("model old is not on offer: a prompt that names none is refused (choose ")
     file.write_text('[permissions]\nmode = "full"\n')
-    _, out, err = answered("settings", answers=[listed])
+    _, out, err = answered("settings", answers=[listed, ("admin.status", {}, STATUS)])
     assert out.startswith("mode = full  # ")
-    assert err == "full mode is not allowed (permissions.allow_full): a prompt runs as auto\n"
+    assert err == (
+        "full mode is not allowed (permissions.allow_full): a prompt runs as auto\n"
+        "auto runs as cautious: no bwrap\n"
+    )
 
 
 def test_paths_warn_about_a_daemon_elsewhere(answered: Run, fake: FakeDaemon) -> None:

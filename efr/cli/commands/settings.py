@@ -123,9 +123,11 @@ def _check(name: str, value: str, choices: tuple[str, ...]) -> None:
 
 def _warn(run: Run, known: _Known, mode: Value, model: Value, effort: Value) -> None:
     """What these values come to that they do not say."""
-    if mode.value == "full" and not known.config.permissions.allow_full:
+    runs = mode.value
+    if runs == "full" and not known.config.permissions.allow_full:
         run.note("full mode is not allowed (permissions.allow_full): a prompt runs as auto")
-    if mode.value == "auto" and known.answers:
+        runs = "auto"
+    if runs == "auto" and known.answers:
         sandbox = known.sandbox
         if sandbox is None or not sandbox.available:
             reason = sandbox.reason if sandbox is not None else None
@@ -158,7 +160,8 @@ def _daemon(run: Run, known: _Known, asked: dict[str, str]) -> _Known:
         with open_connection(run) as connection:
             found: m.ModelsListResult = connection.call("models.list")
             known = known._replace(models=found.models, answers=True)
-            if asked.get("mode", known.config.permissions.mode) == "auto":
+            default = known.config.permissions.mode
+            if asked.get("mode") == "auto" or ("mode" not in asked and default in ("auto", "full")):
                 status: m.AdminStatusResult = connection.call("admin.status")
                 known = known._replace(sandbox=status.sandbox)
     except ClientError:
