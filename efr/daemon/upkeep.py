@@ -26,7 +26,7 @@ from efr.daemon.deleting import Deleter
 from efr.daemon.periodic import Every
 from efr.daemon.stopping import Started
 from efr.daemon.work import ConversationWork, NoJobs, NoUndos
-from efr.policy.paths import SECRETS_ELSEWHERE, SECRETS_IN_HOME
+from efr.policy.secret_places import SECRETS_ELSEWHERE, SECRETS_IN_HOME
 from efr.shell.shells import Shells
 from efr.snapshots.room import Snapshots
 from efr.store import db, delete_snapshots, receipts

@@ -148,7 +148,8 @@ def _below(target: PathTarget, turn: Turn, shown: str) -> tuple[str, Cause] | No
     view = turn.view
     if target.access == "read":
         return None
-    if view.shows_processes(target.path) or not _all_opened(target, turn):
+    shows = view.shows_processes(target.path) or view.shows_logins(target.path)
+    if shows or not _all_opened(target, turn):
         return f"a secret lies below {shown}", Cause("reaches_secret")
     seal = view.seal_below(target.path) if target.access == "write" else None
     if seal is not None:

@@ -1,7 +1,7 @@
 """Paths by their text: normal form, class, secrets, and what lies below.
 
 Pure: nothing is looked up on a disk; links come in as further paths. Every form of the home (as
-given, without links) is one place. Secret locations are the tables at the top.
+given, without links) is one place. Secret locations stand in `efr.policy.secret_places`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from efr.policy.needs import Place
 from efr.policy.rules import PathClass
+from efr.policy.secret_places import BROWSERS, LOGIN, SECRETS_ELSEWHERE, SECRETS_IN_HOME
 
 # How messages call a class.
 CLASS_WORDS: Final[dict[PathClass, str]] = {
@@ -26,57 +27,6 @@ CLASS_WORDS: Final[dict[PathClass, str]] = {
     "system": "system",
 }
 
-# Below the home.
-SECRETS_IN_HOME: Final = (
-    ".ssh",
-    ".gnupg",
-    ".password-store",
-    ".local/share/keyrings",
-    ".netrc",
-    ".aws/credentials",
-    ".aws/sso/cache",
-    ".azure",
-    ".config/gcloud",
-    ".docker/config.json",
-    ".kube/config",
-    ".codex/auth.json",
-    ".git-credentials",
-    ".config/gh/hosts.yml",
-    ".npmrc",
-    ".pypirc",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".gem/credentials",
-    ".vault-token",
-    ".terraform.d/credentials.tfrc.json",
-    ".claude/.credentials.json",
-    ".config/op",
-    ".config/containers/auth.json",
-    ".local/share/kwalletd",
-    ".config/github-copilot",
-    ".config/rclone/rclone.conf",
-    ".config/hub",
-    ".pgpass",
-    ".mylogin.cnf",
-    ".config/sops/age",
-)
-SECRETS_ELSEWHERE: Final = (
-    "/etc/shadow",
-    "/etc/shadow-",  # the copy from before the last change
-    "/etc/gshadow",
-    "/etc/gshadow-",
-    "/etc/ssh/ssh_host_rsa_key",
-    "/etc/ssh/ssh_host_dsa_key",
-    "/etc/ssh/ssh_host_ecdsa_key",
-    "/etc/ssh/ssh_host_ed25519_key",
-    "/etc/ssl/private",
-    "/etc/wireguard",
-    "/etc/NetworkManager/system-connections",
-    "/proc/kcore",  # these four show all memory
-    "/dev/mem",
-    "/dev/kmem",
-    "/dev/port",
-)
 # A process shows its environment, and through these links everything that it can reach.
 _PROCESS: Final = r"/proc/(?:self|thread-self|[0-9]+)(?:/task/[0-9]+)?"
 _SECRET_OF_PROCESS: Final = re.compile(
@@ -168,6 +118,8 @@ class PathView(Struct, frozen=True, dict=True):  # a dict for what is cached
     def _is_secret(self, path: str) -> bool:
         if any(above in self.secrets for above in holders(path)):
             return True
+        if holds(self.home, path) and LOGIN.fullmatch(path, len(self.home) + 1):
+            return True
         return _SECRET_OF_PROCESS.fullmatch(path) is not None
 
     def through_process(self, path: str) -> str | None:
@@ -228,6 +180,11 @@ class PathView(Struct, frozen=True, dict=True):  # a dict for what is cached
     def shows_processes(self, path: str) -> bool:
         """Whether the environment of a process lies below a directory."""
         return _ABOVE_PROCESSES.fullmatch(path) is not None
+
+    def shows_logins(self, path: str) -> bool:
+        """Whether files of a browser's profile may lie below a directory."""
+        roots = (f"{self.home}/{root}" for root in BROWSERS)
+        return any(holds(path, root) or holds(root, path) for root in roots)
 
     def secrets_below(self, path: str) -> Sequence[str]:
         """The secret locations strictly below a directory."""

@@ -18,7 +18,8 @@ from efr.agent.permission import _looked_up
 from efr.agent.same_place import guarded, other_names
 from efr.policy.engine import decide
 from efr.policy.needs import Access, CallNeeds, PathUse, Place
-from efr.policy.paths import SECRETS_ELSEWHERE, SECRETS_IN_HOME, view
+from efr.policy.paths import view
+from efr.policy.secret_places import SECRETS_ELSEWHERE, SECRETS_IN_HOME
 from efr.tools.contract import Where
 from efr.tools.read_file import ReadFileTool
 from efr.tools.shell import ShellTool

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from efr.policy.paths import CLASS_WORDS, SECRETS_ELSEWHERE, SECRETS_IN_HOME
+from efr.policy.paths import CLASS_WORDS
 from efr.policy.rows import BUILT_IN, FIRST_ROW, ROWS
 from efr.policy.rules import ClassIs, CommandIs, Rule
+from efr.policy.secret_places import BROWSERS, LOGINS, SECRETS_ELSEWHERE, SECRETS_IN_HOME
 from efr.policy.words import CONSTRUCTS
 from tests.policy.everyday import table
 
@@ -42,6 +43,14 @@ def secrets_in_home() -> Iterator[str]:
 
 def secrets_elsewhere() -> Iterator[str]:
     yield from _wrapped(SECRETS_ELSEWHERE)
+
+
+def browsers() -> Iterator[str]:
+    yield from _wrapped(BROWSERS)
+
+
+def logins() -> Iterator[str]:
+    yield from _wrapped(LOGINS)
 
 
 def _wrapped(names: Sequence[str]) -> Iterator[str]:
@@ -86,6 +95,8 @@ PARTS: Final[dict[str, Callable[[], Iterator[str]]]] = {
     "path rules": path_rules,
     "secrets in home": secrets_in_home,
     "secrets elsewhere": secrets_elsewhere,
+    "browsers": browsers,
+    "logins": logins,
     "rows": rows,
     "constructs": constructs,
     "everyday": table,

@@ -95,6 +95,45 @@ def test_a_secret_below(path: str, below: bool) -> None:
     assert (paths.shows_processes(path) or bool(paths.secrets_below(path))) == below
 
 
+@pytest.mark.parametrize(
+    ("path", "is_secret"),
+    [
+        (".mozilla/firefox/x.default/logins.json", True),
+        (".mozilla/firefox/x.default/cookies.sqlite-wal", True),
+        (".mozilla/firefox/x.default/sessionstore-backups/recovery.jsonlz4", True),
+        (".mozilla/firefox/x.default/chrome/userChrome.css", False),
+        (".mozilla/firefox/profiles.ini", False),
+        (".config/google-chrome/Default/Network/Cookies", True),
+        (".config/google-chrome/Profile 1/Login Data-journal", True),
+        (".config/google-chrome/Default/Bookmarks", False),
+        (".config/BraveSoftware/Brave-Browser/Local State", True),
+        ("p/app/logins.json", False),
+        ("p/.mozilla/firefox/x/logins.json", False),
+    ],
+)
+def test_what_a_browser_keeps_of_logins_is_secret(path: str, is_secret: bool) -> None:
+    paths = view(IN_PROJECT)
+    assert (paths.class_of(f"{HOME}/{path}") == "secrets") is is_secret
+    assert paths.class_of(f"/other/{path}") == "system"
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        (HOME, True),
+        ("/", True),
+        (f"{HOME}/.mozilla", True),
+        (f"{HOME}/.mozilla/firefox/x", True),
+        (f"{HOME}/.config/google-chrome", True),
+        (f"{HOME}/.mozilla/native-messaging-hosts", False),
+        (f"{HOME}/.config/nvim", False),
+        (f"{HOME}/p", False),
+    ],
+)
+def test_a_profile_of_a_browser_that_is_read_whole(path: str, shown: bool) -> None:
+    assert view(IN_PROJECT).shows_logins(path) is shown
+
+
 def test_what_only_efr_writes() -> None:
     paths = view(replace(IN_PROJECT, data_real="/mnt/efr"))
     assert paths.write_seal(f"{HOME}/.config/efr/config.toml") == "efr's settings"
