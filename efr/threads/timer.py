@@ -93,6 +93,7 @@ class Timer(threading.Thread):
         while (due := self._wait()) is not None:
             for entry in due:
                 self._fire(entry)
+            due.clear()  # the wait for the next may be long, and they hold what they belong to
 
     def _wait(self) -> list[Entry] | None:
         """Blocks until something is due. None: the timer stops."""

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import weakref
 from collections.abc import Iterator
 
 import pytest
@@ -72,6 +73,30 @@ def test_a_callback_may_add_and_cancel_entries(timer: Timer) -> None:
 
     timer.at(now, again)
     assert ran.wait(LIMIT_S)
+
+
+def test_what_ran_is_let_go_while_the_next_is_waited_for(timer: Timer) -> None:
+    class Held:
+        def run(self) -> None:
+            """It holds itself."""
+
+    held = [Held() for _ in range(3)]
+    gone = [threading.Event() for _ in held]
+    for one, event in zip(held, gone, strict=True):
+        weakref.finalize(one, event.set)
+    added = threading.Event()
+    now = SystemClock().monotonic()
+
+    def hold() -> None:
+        added.wait(LIMIT_S)
+
+    timer.at(now, hold)
+    for one in held:
+        timer.at(now, one.run)
+    added.set()
+    del one, held
+    for event in gone[:-1]:  # the last that ran may be kept
+        assert event.wait(LIMIT_S)
 
 
 def test_stop_ends_it_at_once_and_nothing_runs_afterwards() -> None:
