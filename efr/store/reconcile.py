@@ -30,6 +30,9 @@ LOST_RESULT: Final = (
     "efr's daemon stopped while this call was open. It may or may not have run, in whole or in "
     "part: check before you do it again."
 )
+UNANSWERED_RESULT: Final = (
+    "efr's daemon stopped before the user answered the question, so this call was not run."
+)
 
 
 class NotRun(Struct, frozen=True, gc=False):
@@ -151,6 +154,8 @@ def _ends(
 ) -> dict[str, list[ev.Event]]:
     """For each conversation: questions, then calls and turns, then prompts, shells and jobs."""
     ends: dict[str, list[ev.Event]] = defaultdict(list)
+    unanswered = {one.id: UNANSWERED_RESULT for one in work.questions if one.about != "surface"}
+    lost = {**unanswered, **lost}
     for question in work.questions:
         ends[question.conversation_id].append(_unanswered(question))
     for turn in work.turns:

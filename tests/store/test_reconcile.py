@@ -14,7 +14,7 @@ from efr.store.batch import Batch, NewOutbox
 from efr.store.db import Connection
 from efr.store.outbox import claim_next
 from efr.store.rebuild import rebuild
-from efr.store.reconcile import LOST_RESULT, NotRun, open_work, reconcile
+from efr.store.reconcile import LOST_RESULT, UNANSWERED_RESULT, NotRun, open_work, reconcile
 from efr.wire import events as ev
 from efr.wire import types as t
 from tests.harness.clock import FakeClock
@@ -66,12 +66,33 @@ def test_a_question_its_call_and_its_turn_end_in_this_order(tmp_path: Path) -> N
         result = queries.turn_events(conn, CONVERSATION, TURN)[-2].payload
         event = ev.decode_event("tool_call_completed", result)
         assert event == ev.ToolCallCompleted(
-            turn_id=TURN, call_id=other_call, output=LOST_RESULT, truncated=False, is_error=True
+            turn_id=TURN,
+            call_id=other_call,
+            output=UNANSWERED_RESULT,
+            truncated=False,
+            is_error=True,
         )
         assert row(conn, "turns", TURN)["status"] == "cancelled"
         assert row(conn, "conversations")["status"] == "idle"
         assert row(conn, "approvals", other_call)["state"] == "expired"
         assert settled(conn)
+
+
+def test_a_call_without_an_open_question_may_have_run(tmp_path: Path) -> None:
+    free, allowed = an_id(0x101), an_id(0x102)
+    with appending(tmp_path) as (conn, appender):
+        append(appender, created(), batch(queued(), started(), called(free)))
+        append(appender, batch(called(allowed), asked(allowed)))
+        append(
+            appender,
+            batch(ev.ApprovalResolved(TURN, allowed, t.ApprovalDecision.ALLOW, t.Origin.CLI)),
+        )
+        reconcile(conn, FakeClock())
+
+        events = queries.turn_events(conn, CONVERSATION, TURN)
+        ends = [ev.decode_event(one.kind, one.payload) for one in events]
+        results = [one.output for one in ends if isinstance(one, ev.ToolCallCompleted)]
+        assert results == [LOST_RESULT, LOST_RESULT]
 
 
 def test_text_so_far_stays_readable(tmp_path: Path) -> None:
