@@ -25,6 +25,7 @@ from tests.harness.terminal import Terminal
 
 PROGRAMS = Path(sys.executable).parent
 START_LIMIT_S = 30  # a cold start on a slow machine, with room to spare
+ENDS = (signal.SIGHUP, signal.SIGTERM)
 
 MODELS = {
     "OPENAI_API_KEY": "openai-api",
@@ -39,6 +40,8 @@ class StartFailed(Exception):
 
 def main(arguments: list[str]) -> int:
     """The exit status: that of the shell's end, or 1 when the daemon did not start."""
+    for number in ENDS:
+        signal.signal(number, end)
     # /tmp keeps the socket's path short, whatever TMPDIR says.
     home = Path(tempfile.mkdtemp(prefix="efr-", dir="/tmp"))
     try:
@@ -59,6 +62,13 @@ def main(arguments: list[str]) -> int:
         return 1
     finally:
         shutil.rmtree(home, ignore_errors=True)
+
+
+def end(number: int, _frame: object) -> None:
+    """A terminal that is closed, and a kill, end the daemon too."""
+    for each in ENDS:
+        signal.signal(each, signal.SIG_IGN)
+    sys.exit(128 + number)
 
 
 def choose_model(env: dict[str, str]) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -38,6 +40,28 @@ def test_without_a_terminal_a_tour_is_played() -> None:
     assert "main.py" in done.stdout
     assert done.stdout.count("✓ allowed") == 2
     assert "+remember the milk" in done.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_an_end_from_outside_leaves_no_daemon(number: signal.Signals) -> None:
+    """A terminal window that is closed sends SIGHUP."""
+    run = subprocess.Popen(
+        [sys.executable, "-m", "scripts.run"],
+        cwd=ROOT,
+        env=environment() | {"PYTHONUNBUFFERED": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with run:
+        assert run.stdout is not None
+        assert "so here is a tour" in run.stdout.readline()
+        begun = psutil.Process(run.pid).children(recursive=True)
+        [folder] = {one.environ()["EFR_HOME"] for one in begun if one.name() == "efrd"}
+        run.send_signal(number)
+        assert run.wait(20) == 128 + number
+    assert not [one for one in begun if one.is_running() and one.name() == "efrd"]
+    assert not Path(folder).exists()
 
 
 class Tmux:
