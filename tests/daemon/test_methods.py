@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -142,6 +144,21 @@ def test_what_a_hello_announces_is_answered_and_nothing_else_is(daemon: Daemon) 
         key for key in keys if all(m in SERVED for m in METHODS if METHODS[m].capability == key)
     }
     assert keys & announced.keys() == built | {"admin"}
+
+
+def test_the_program_of_the_command_s_page_runs(daemon: Daemon, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "efr.md").read_text()
+    [program] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=daemon.env | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("This is efr's offline demo")
 
 
 def test_the_page_names_what_is_not_built() -> None:
