@@ -25,21 +25,21 @@ test: prepare-test check pytest ## install what is missing, then every check and
 
 check: prepare-test lint types contract ## lint, types, the import contract, generated files
 
-lint:
+lint: ## ruff: rules and form
 	@$(VENV)/bin/ruff check --no-cache .
 	@$(VENV)/bin/ruff format --no-cache --check .
 
-types:
+types: ## mypy, strict
 	@$(VENV)/bin/mypy
 
-contract:
+contract: ## which room may import which, and that generated files are current
 	@$(VENV)/bin/lint-imports --no-cache > .import-contract.log 2>&1 || { cat .import-contract.log; exit 1; }
 	@rm -f .import-contract.log
 	@$(PY) -m efr.wire.schema --check docs/protocol.schema.json
 	@$(PY) -m efr.wire.docs --check docs/protocol.md
 	@$(PY) -m efr.config.docs --check .
 
-pytest:
+pytest: ## every test
 	@$(PY) -m pytest -n 3 --dist worksteal
 
 bench: prepare-test ## measure, each number as a ratio to a yardstick of the same run

@@ -230,6 +230,17 @@ def test_no_possessive_groups() -> None:
     assert faults == []
 
 
+def test_make_help_lists_every_target() -> None:
+    """But for those that prepare the others."""
+    text = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z-]+):(?!=)", text, re.MULTILINE))
+    told = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = {line.split()[0] for line in told.stdout.splitlines()}
+    phony = set(text.split(".PHONY: ")[1].replace("\\\n", " ").split("\n")[0].split())
+    assert phony == targets
+    assert targets - listed == {"prepare-run", "prepare-test"}
+
+
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
