@@ -106,6 +106,7 @@ class ShellTool:
             paths=tuple(dict.fromkeys(paths)),
             command=call.command,
             command_dir=normal(directory),
+            command_dir_real=os.path.realpath(directory),
             network=reaches_network(call.command, split),
             interactive=is_interactive(call.command, split),
         )
@@ -130,7 +131,7 @@ class ShellTool:
             float(call.timeout_seconds),
             interactive=is_interactive(call.command, split),
             approved_by=ctx.approved_by,
-            directory=os.path.realpath(directory),
+            directory=ctx.needs.command_dir_real if ctx.needs else os.path.realpath(directory),
         )
         end = shell.run(typed, ctx.cancel, ctx.watcher)
         if end.kind == "elsewhere":  # by its startup files, a person, or a directory that was moved

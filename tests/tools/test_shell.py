@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from efr.base.cancel import Cancel
 from efr.policy.needs import CallNeeds, PathUse
@@ -32,6 +33,7 @@ def test_it_declares_line_start_paths_and_hints() -> None:
         ),
         command=line,
         command_dir="/home/u/p",
+        command_dir_real="/home/u/p",
         network=True,
         interactive=True,
     )
@@ -152,6 +154,22 @@ def test_a_shell_that_stands_elsewhere_goes_where_the_line_was_judged(tmp_path: 
     result = run(shell)
     assert (shell.moves, shell.ran_in) == ([str(tmp_path)], [str(tmp_path)])
     assert result.output == f"[exit code 0, cwd {tmp_path}]"
+
+
+def test_a_directory_that_became_a_link_while_the_question_waited_runs_nothing(
+    tmp_path: Path,
+) -> None:
+    start, other = tmp_path / "start", tmp_path / "other"
+    for one in (start, other):
+        one.mkdir()
+    shell = FakeHiddenShell(str(start))
+    asked = context(tmp_path, shell)
+    needs = ShellTool().declare({"command": "make"}, asked.where)
+    start.rmdir()
+    start.symlink_to(other)
+    shell.strays = [str(other), str(other)]
+    result = ShellTool().run({"command": "make"}, replace(asked, needs=needs))
+    assert (result.is_error, shell.ran_in) == (True, [])
 
 
 def test_nothing_runs_where_it_was_not_judged(tmp_path: Path) -> None:
