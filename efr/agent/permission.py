@@ -14,6 +14,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from efr.agent.home_links import is_linked
 from efr.agent.ports import Ports
 from efr.agent.repos import in_repository
 from efr.agent.same_place import (
@@ -87,8 +88,10 @@ def _with_targets(paths: tuple[PathUse, ...], place: Place) -> Iterator[PathUse]
         real = os.path.realpath(use.path)
         if real != normal(use.path):
             yield replace(use, path=real)
-        if use.access == "write" and in_repository(real):
-            yield replace(use, path=real, in_repository=True)
+        if use.access == "write" and (
+            in_repository(real) or is_linked(real, place.home, place.project_root)
+        ):
+            yield replace(use, path=real, is_config=True)
         for entry in process_entries(use.path):
             yield replace(use, path=entry)
         if known is None:

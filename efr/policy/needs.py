@@ -35,8 +35,9 @@ class PathUse(Struct, frozen=True):
     leads elsewhere, so the real path is looked up from it. `guessed`: only an abbreviated option
     says so; it asks like any other, but is no exit by itself. `unsure`: the path stands for any,
     because the line does not show where a word of it leads. `follows`: how many levels below a
-    directory links are followed, as a pattern or an option does; None: all. `in_repository`: it
-    lies in a folder where git keeps a repository, whatever its name.
+    directory links are followed, as a pattern or an option does; None: all. `is_config`: it
+    is settings whatever its name, as where git keeps a repository, or where a link of the home
+    leads.
     """
 
     path: str
@@ -44,7 +45,7 @@ class PathUse(Struct, frozen=True):
     guessed: bool = False
     unsure: Literal["", "moved", "made", "many", "climbs", "links"] = ""
     follows: int | None = 0
-    in_repository: bool = False
+    is_config: bool = False
 
 
 class SettingsChange(Struct, frozen=True):

@@ -66,7 +66,7 @@ def path_finding(use: PathUse, turn: Turn) -> Finding:
 def _target(use: PathUse, turn: Turn) -> PathTarget:
     path = turn.view.through_process(use.path) or turn.view.form(use.path)
     inside = turn.envelope is not None and turn.envelope.writes(path)
-    kind = turn.view.class_of(path, in_repository=use.in_repository)
+    kind = turn.view.class_of(path, is_config=use.is_config)
     return PathTarget(path, use.access, kind, inside)
 
 

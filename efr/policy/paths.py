@@ -102,13 +102,13 @@ class PathView(Struct, frozen=True, dict=True):  # a dict for what is cached
         """For a person: `~` for the home."""
         return "~" + path[len(self.home) :] if holds(self.home, path) else path
 
-    def class_of(self, path: str, *, in_repository: bool = False) -> PathClass:
+    def class_of(self, path: str, *, is_config: bool = False) -> PathClass:
         """The class of a path that `form` gave; what a repository holds makes git run programs."""
         if self._is_secret(path):
             return "secrets"
         found = self._plain_class(path)
-        inside_git = in_repository or ".git" in path.lower().split("/")  # on any file system
-        return "user_config" if inside_git and found in ("scratch", "user_data") else found
+        is_config = is_config or ".git" in path.lower().split("/")  # on any file system
+        return "user_config" if is_config and found in ("scratch", "user_data") else found
 
     def expanded(self, path: str) -> str:
         """The form of a path that may start with `~`."""
