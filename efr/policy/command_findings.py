@@ -15,7 +15,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from efr.policy.findings import (
-    MANUAL,
     Finding,
     Turn,
     asked,
@@ -26,18 +25,18 @@ from efr.policy.findings import (
     rule_cause,
     rule_reason,
 )
+from efr.policy.inner_findings import MOVES, inner_findings
 from efr.policy.lines.inner import all_programs, base_name
 from efr.policy.matching import Numbered, Policy, Start, matches_rule
 from efr.policy.needs import CallNeeds, Cause, Effect
 from efr.policy.privilege import PRIVILEGED, WRAPPERS, privileged_in, privileged_in_text
-from efr.policy.reader import RESERVED, SimpleCommand, Unreadable, Word, read_line
+from efr.policy.reader import RESERVED, SimpleCommand, Unreadable, read_line
 from efr.policy.rules import CommandIs
 from efr.policy.structure import read_structure
 from efr.policy.syntax_tree import agrees
 from efr.text.visible import visible_line
 
 _NULL: Final = "/dev/null"
-_MOVES: Final = frozenset(("cd", "pushd", "popd", "chdir"))
 
 
 class Line(Struct, frozen=True):
@@ -53,7 +52,7 @@ class Line(Struct, frozen=True):
         moved = False
         for command in () if isinstance(self.read, Unreadable) else self.read:
             yield command, self.nowhere if moved else self.start
-            moved = moved or command.program in _MOVES
+            moved = moved or command.program in MOVES
 
 
 def line_of(needs: CallNeeds, turn: Turn) -> Line | None:
@@ -92,8 +91,9 @@ def command_findings(line: Line, turn: Turn) -> Iterator[Finding]:
     yield _contained(finding, turn)
     if finding.effect == Effect.ALLOW and turn.mode not in ("auto", "full"):
         yield from _privileged_inside(line, subject, turn)
+    starts = (line.start, line.nowhere)
     told = {one.cause for one in parts if one.effect == finding.effect}
-    yield from (one for one in _inside(line, subject, turn) if one.cause not in told)
+    yield from (one for one in inner_findings(line.text, starts, turn) if one.cause not in told)
 
 
 def _privileged_inside(line: Line, subject: str, turn: Turn) -> Iterator[Finding]:
@@ -213,36 +213,6 @@ def _running(line: str) -> str:
     parts = [part(command) for command in found.commands]
     files = [f"writes {visible_line(word.text)}" for word in found.writes if word.text != _NULL]
     return f"\nruns: {joined([*parts, *files])}"
-
-
-# -- rules of the user about inner programs
-
-
-def _inside(line: Line, subject: str, turn: Turn) -> Iterator[Finding]:
-    """A rule that asks or denies holds for every program that the line may run."""
-    policies = [policy for policy in (turn.machine, turn.conversation) if policy.tightens]
-    if not policies:
-        return
-    start = line.start
-    for words in all_programs(line.text, turn.view.home):
-        given = [Word(word.text, word.pattern_at is not None) for word in words]
-        for program in dict.fromkeys((words[0].text, base_name(words[0].text))):
-            command = SimpleCommand((Word(program), *given[1:]))
-            for policy in policies:
-                rule = _last_named(command, start, policy)
-                if rule is not None and rule.effect >= Effect.ASK:
-                    text = f"{subject}\n{part(command)}"
-                    asks = turn.mode == "manual" and rule.effect == Effect.ASK
-                    reason = MANUAL if asks else rule_reason(rule)
-                    yield Finding(rule.effect, text, reason, rule_cause(rule))
-        start = line.nowhere if base_name(words[0].text) in _MOVES else start
-
-
-def _last_named(command: SimpleCommand, start: Start, policy: Policy) -> Numbered | None:
-    for one in reversed(policy.programs.get(command.program, ())):
-        if matches_rule(one.rule, command, start):
-            return one if one.layer != "built_in" else None
-    return None
 
 
 # -- the network

@@ -69,7 +69,7 @@ _RUNNERS: Final[dict[str, tuple[str, int]]] = {
     ),
     "unshare": ("-S --setuid -G --setgid -R --root -w --wd --map-user --map-group", 0),
     "nsenter": ("-t --target -S --setuid -G --setgid", 0),
-    **dict.fromkeys(("linux32", "linux64", "i386", "x86_64"), ("", 0)),
+    **dict.fromkeys(("setarch", "linux32", "linux64", "i386", "x86_64"), ("", 0)),
     "prlimit": ("-p --pid -o --output", 0),
     "systemd-run": (
         "-u --unit -p --property -E --setenv -M --machine -H --host --slice --description"
