@@ -157,7 +157,7 @@ PERIOD=1
 PS1='$(log prompt)%~ '
 RPS1='right'
 setopt prompt_subst share_history auto_cd cdable_vars auto_pushd null_glob correct_all ksh_arrays
-setopt local_options
+setopt local_options rc_quotes
 alias -g G='| grep' L='| less'
 alias -s txt=cat
 alias ls='ls --color=always' rm='rm -i'
@@ -176,7 +176,7 @@ REPORTTIME=0
     (rig.home / "bin").mkdir()
 
     ends = [
-        rig.run("echo a G b L"),
+        rig.run("echo a G b L 'c''d'"),
         rig.run("cd /usr"),
         rig.run("whence -w ls cat rm"),
         rig.run("bin"),
@@ -185,7 +185,7 @@ REPORTTIME=0
     ]
 
     assert [end.output for end in ends[:3]] == [
-        "a G b L\n",
+        "a G b L cd\n",
         "",
         "ls: command\ncat: command\nrm: command\n",
     ]
