@@ -37,12 +37,18 @@ def test_the_lock_is_held_once_and_its_file_stays(tmp_path: Path) -> None:
 def test_a_child_does_not_inherit_the_lock(tmp_path: Path) -> None:
     path = tmp_path / "daemon.lock"
     held = lock.acquire(path)
-    child = subprocess.Popen(
-        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False
-    )
-    held.release()
-    lock.acquire(path).release()
-    child.communicate(b"\n", timeout=LIMIT_S)
+    # Asked for a line it runs: right after the start it may still close what it got.
+    with subprocess.Popen(
+        [sys.executable, "-c", "input('runs\\n')"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        close_fds=False,
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"runs\n"
+        held.release()
+        lock.acquire(path).release()
+        child.communicate(b"\n", timeout=LIMIT_S)
 
 
 def test_the_id_is_made_once(tmp_path: Path) -> None:
