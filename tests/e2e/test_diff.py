@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,11 +48,13 @@ PLAY = [
     DONE,
     calls("shell", command="true"),  # in a project with too many files
     DONE,
+]
+ENDS = [
     calls("write_file", path="failed.txt", content="f\n"),
     {"error": {"status": 400, "body": {"error": {"message": "no"}}}},
     calls("shell", command="echo x > stopped.txt; echo ready; sleep 60"),
-    calls("shell", command="sleep 60"),
 ]
+SLEEPS = [calls("shell", command="sleep 60")]
 
 
 @dataclass
@@ -103,9 +106,15 @@ def turn(
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    tmp_path = tmp_path_factory.mktemp("diff")
+    with a_world(tmp_path_factory.mktemp("diff"), ENDS) as world:
+        yield world
+
+
+@contextmanager
+def a_world(tmp_path: Path, more: list[Any]) -> Iterator[World]:
+    """The turns of PLAY; the model answers what is asked after them with `more`."""
     with ModelServer() as server:
-        server.play(PLAY, models=[{"id": "fake-model"}])
+        server.play([*PLAY, *more], models=[{"id": "fake-model"}])
         url = server.base_url
         settings = '[model]\nprovider = "openai-api"\n' + APIS["openai-api"].format(url=url)
         settings += "[snapshot]\nmax_files = 100\n"
@@ -304,8 +313,12 @@ def test_a_turn_that_fails_or_is_stopped_tells_what_it_changed(world: World) -> 
         efr.call("conversation.delete", conversation_id=conversation_id)
 
 
-def test_after_a_kill_and_a_delete_no_snapshot_is_left(world: World) -> None:
-    """The last test: it ends a turn with the daemon and takes the conversations away."""
+def test_after_a_kill_and_a_delete_no_snapshot_is_left(tmp_path: Path) -> None:
+    with a_world(tmp_path, SLEEPS) as world:
+        kill_and_delete(world)
+
+
+def kill_and_delete(world: World) -> None:
     daemon = world.daemon
     with connect(daemon.env) as efr:
         sent = efr.call("prompt.send", text="wait", **asked(world.app))
