@@ -145,12 +145,12 @@ def test_a_thousand_reloads_under_running_turns(daemon: Daemon) -> None:
     assert "Traceback" not in daemon.log
 
 
-def test_a_config_folder_that_is_missing_is_made_and_watched(daemon: Daemon) -> None:
-    """The last one: the daemon starts anew, with another file."""
-    daemon.stop()
-    shutil.rmtree(daemon.roots.config.path)
-    daemon.start()
-    assert daemon.roots.config.path.stat().st_mode & 0o777 == 0o700
-    with daemon.client() as client:
-        daemon.roots.config_file.write_text('[model]\nprovider = "openai"\n')
-        config_when(client, lambda one: bool(one.get("restart_needed")))
+def test_a_config_folder_that_is_missing_is_made_and_watched(tmp_path: Path) -> None:
+    with Daemon(tmp_path) as daemon:
+        daemon.stop()
+        shutil.rmtree(daemon.roots.config.path)
+        daemon.start()
+        assert daemon.roots.config.path.stat().st_mode & 0o777 == 0o700
+        with daemon.client() as client:
+            daemon.roots.config_file.write_text('[model]\nprovider = "openai"\n')
+            config_when(client, lambda one: bool(one.get("restart_needed")))
